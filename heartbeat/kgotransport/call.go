@@ -1,0 +1,125 @@
+package kgotransport
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/rollcall-go/rollcall/heartbeat"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// call is one request on its way through kgo. It stands in for the request, to
+// see when it is written.
+//
+// kgo calls AppendTo on the writer goroutine of the broker, just before it
+// writes. Before that it claims the request, and a call whose context ends first
+// takes the claim away: then the writer drops the request. So if Request returned
+// and AppendTo was not called, it never will be. (respWaiter.wait and handleReq
+// in kgo's broker.go.)
+type call struct {
+	kmsg.Request
+
+	c      *client
+	node   int32
+	side   bool // not on the normal connection: conn stays 0
+	trace  *heartbeat.Trace
+	passed func() // tells the next call of this member that it may follow
+
+	needsV1 bool // version 0 would drop a field: refuse it
+	cancel  context.CancelFunc
+	refused atomic.Bool
+
+	wrote atomic.Bool
+	conn  atomic.Uint64
+}
+
+// timeoutCall is a call whose request has a timeout, for which kgo waits longer.
+type timeoutCall struct {
+	*call
+	timeout kmsg.TimeoutRequest
+}
+
+// Timeout implements kmsg.TimeoutRequest.
+func (c *timeoutCall) Timeout() int32 { return c.timeout.Timeout() }
+
+func newCall(ctx context.Context, c *client, node int32, req kmsg.Request, passed func()) *call {
+	r := &call{Request: req, c: c, node: node, side: sideCall(req), passed: passed}
+	r.trace = heartbeat.ContextTrace(ctx)
+	if hb, ok := req.(*kmsg.ConsumerGroupHeartbeatRequest); ok {
+		// ConsumerGroupHeartbeatRequest.json: SubscribedTopicRegex, versions 1+.
+		r.needsV1 = hb.SubscribedTopicRegex != nil
+	}
+	return r
+}
+
+// do sends the call and waits for its answer.
+func (r *call) do(ctx context.Context) (kmsg.Response, error) {
+	if r.side {
+		ctx = context.WithValue(ctx, sideKey{}, true)
+	}
+	if r.needsV1 {
+		ctx, r.cancel = context.WithCancel(ctx)
+		defer r.cancel()
+	}
+	var req kmsg.Request = r
+	if opaque(r.Key()) {
+		r.wrote.Store(true) // in doubt
+		req = r.Request
+	} else if t, ok := r.Request.(kmsg.TimeoutRequest); ok {
+		req = &timeoutCall{r, t}
+	}
+	return r.c.kc.Broker(int(r.node)).Request(ctx, req)
+}
+
+// SetVersion sets the version that kgo chose for this broker. kgo looks at the
+// context once more between this and the write, so ending the context here keeps
+// the request from being written. (handleReq in kgo's broker.go.)
+func (r *call) SetVersion(v int16) {
+	r.Request.SetVersion(v)
+	if r.needsV1 && v < 1 {
+		r.refused.Store(true)
+		r.cancel()
+	}
+}
+
+// AppendTo encodes the request. From here on it may reach the broker.
+func (r *call) AppendTo(dst []byte) []byte {
+	if r.refused.Load() {
+		return dst // not reached; a request without a body is refused by any broker
+	}
+	if !r.side {
+		num, _ := r.c.current(r.node)
+		r.conn.Store(num)
+		if r.trace != nil && num != 0 {
+			r.trace.Wrote(num)
+		}
+	}
+	r.wrote.Store(true)
+	if r.passed != nil {
+		r.passed()
+	}
+	return r.Request.AppendTo(dst)
+}
+
+// sideCall says whether kgo sends req on another connection than the normal one
+// of its node. (loadConnection in kgo's broker.go.)
+func sideCall(req kmsg.Request) bool {
+	switch kmsg.Key(req.Key()) {
+	case kmsg.ListOffsets:
+		return false
+	case kmsg.Produce, kmsg.Fetch, kmsg.ShareFetch, kmsg.ShareAcknowledge, kmsg.JoinGroup, kmsg.SyncGroup:
+		return true
+	}
+	_, ok := req.(kmsg.TimeoutRequest)
+	return ok
+}
+
+// opaque says whether kgo looks at the concrete type of requests of this key:
+// those are sent as they are, and a failure is always "maybe applied".
+func opaque(key int16) bool {
+	switch kmsg.Key(key) {
+	case kmsg.Produce, kmsg.Fetch, kmsg.ShareFetch, kmsg.JoinGroup, kmsg.SyncGroup:
+		return true
+	}
+	return false
+}

@@ -1,0 +1,119 @@
+package member
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+)
+
+type callbackKey struct{}
+
+// runner runs the callbacks, one at a time, on a goroutine of their own. Its
+// methods are called on the loop.
+type runner struct {
+	owner *Consumer
+	cfg   *ConsumerConfig
+	base  context.Context
+	id    uint64
+	ctx   *callbackContext
+	wg    sync.WaitGroup
+}
+
+// callbackContext has the values of Run's context but not its end, and an end of
+// its own that can be moved.
+type callbackContext struct {
+	context.Context
+	cancel context.CancelCauseFunc
+	mu     sync.Mutex
+	by     time.Time
+	timer  *time.Timer
+}
+
+// Deadline implements context.Context.
+func (c *callbackContext) Deadline() (time.Time, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.by, true
+}
+
+func (c *callbackContext) endBy(by time.Time, cause error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.timer != nil {
+		c.timer.Stop()
+	}
+	c.by = by
+	c.timer = time.AfterFunc(time.Until(by), func() { c.cancel(cause) })
+}
+
+func (r *runner) start(ctx context.Context) {
+	r.base = context.WithValue(context.WithoutCancel(ctx), callbackKey{}, r.owner)
+}
+
+func (r *runner) call(call callbackCall) {
+	fn, name := r.cfg.OnAssigned, callbackName(call.what)
+	switch call.what {
+	case Revoked:
+		fn = r.cfg.OnRevoked
+	case Lost:
+		fn = r.cfg.OnLost
+	}
+	if fn == nil {
+		r.owner.loop.Post(inCallback{id: call.id})
+		return
+	}
+	ctx, cancel := context.WithCancelCause(r.base)
+	cb := &callbackContext{Context: ctx, cancel: cancel}
+	cb.endBy(call.by, call.cause)
+	r.id, r.ctx = call.id, cb
+	r.wg.Go(func() {
+		defer cb.endBy(time.Now(), context.Canceled)
+		began := time.Now()
+		err := protect(name, func() error { return fn(cb, call.parts) })
+		r.owner.loop.Post(inCallback{id: call.id, err: err, took: time.Since(began)})
+	})
+}
+
+// protect makes every way out of a callback an error: a returned one, a panic, and
+// runtime.Goexit.
+func protect(name string, fn func() error) (err error) {
+	returned := false
+	defer func() {
+		if returned {
+			return
+		}
+		if p := recover(); p != nil {
+			err = &CallbackError{Callback: name, Err: fmt.Errorf("panic: %v", p), Stack: debug.Stack()}
+			return
+		}
+		err = &CallbackError{Callback: name, Err: errors.New("the goroutine was ended (runtime.Goexit)")}
+	}()
+	if e := fn(); e != nil {
+		err = &CallbackError{Callback: name, Err: e}
+	}
+	returned = true
+	return err
+}
+
+func (r *runner) deadline(d callbackDeadline) {
+	if r.ctx == nil || d.id != r.id {
+		return
+	}
+	if d.by.IsZero() {
+		r.ctx.cancel(d.cause)
+		return
+	}
+	if by, _ := r.ctx.Deadline(); d.by.Before(by) {
+		r.ctx.endBy(d.by, d.cause)
+	}
+}
+
+// stop ends the context of a callback that still runs: it has had its time.
+func (r *runner) stop() {
+	if r.ctx != nil {
+		r.ctx.cancel(ErrShutdown)
+	}
+}

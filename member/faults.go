@@ -1,0 +1,121 @@
+package member
+
+import (
+	"context"
+	"errors"
+	"regexp"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/rollcall-go/rollcall/heartbeat"
+)
+
+var errTimeout = context.DeadlineExceeded
+
+// errorf makes the Error of what just went wrong.
+func (m *machine) errorf(op string, code int16, message string, errs ...error) *Error {
+	return &Error{Op: op, Member: m.id, MemberEpoch: m.epoch, Code: code, Message: message, errs: errs}
+}
+
+func text(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+// The broker's texts name the owner of an instance ID as "... owned by member X" or
+// the like. It is for people only: nothing is decided by it.
+var owner = regexp.MustCompile(`(?i)owned by (?:another )?(?:member )?(?:with id )?['"]?([A-Za-z0-9_=+/-]{8,})`)
+
+func ownerIn(message string) string {
+	if g := owner.FindStringSubmatch(message); g != nil {
+		return g[1]
+	}
+	return ""
+}
+
+// refusedError is the Error of an answer with a code: what it is, and what to do.
+func (m *machine) refusedError(f flight, resp *kmsg.ConsumerGroupHeartbeatResponse) *Error {
+	e := m.errorf(f.phase.String(), resp.ErrorCode, text(resp.ErrorMessage))
+	switch resp.ErrorCode {
+	case kerr.UnsupportedVersion.Code:
+		e.errs = append(e.errs, ErrUnsupported)
+		e.Advice = "the broker has consumer groups of KIP-848 switched off: it needs Kafka 4.0 or newer with feature group.version 1 and \"consumer\" in group.coordinator.rebalance.protocols"
+	case kerr.GroupIDNotFound.Code:
+		if f.phase == heartbeat.PhaseJoin {
+			e.errs = append(e.errs, ErrOtherType)
+			e.Advice = "the group ID is in use by a streams, share or other group: take another ID, or delete that group"
+		}
+	case kerr.GroupAuthorizationFailed.Code:
+		e.Advice = "the principal needs READ on the group"
+	case kerr.TopicAuthorizationFailed.Code:
+		e.Advice = "the principal needs DESCRIBE on every subscribed topic (READ implies it)"
+	case kerr.GroupMaxSizeReached.Code:
+		e.Advice = "raise group.consumer.max.size, or run fewer members"
+	case kerr.UnsupportedAssignor.Code:
+		e.Advice = "Assignor \"" + m.cfg.Assignor + "\" is not in the broker's group.consumer.assignors"
+	case kerr.InvalidRegularExpression.Code:
+		e.Advice = "Regex has to be RE2 (no look-around, no back-references): " + text(m.vals.Regex)
+	case kerr.InvalidRequest.Code:
+		e.Advice = "the broker does not accept the request as it is: please report it"
+	}
+	if resp.ErrorCode == -1 || kerr.TypedErrorForCode(resp.ErrorCode) != kerr.UnknownServerError {
+		e.errs = append(e.errs, kerr.ErrorForCode(resp.ErrorCode))
+	} else {
+		// kerr folds codes that it does not know into UNKNOWN_SERVER_ERROR; Code has the raw one.
+		e.errs = append(e.errs, kerr.UnknownServerError)
+	}
+	return e
+}
+
+// trouble is a run of attempts without an answer.
+type trouble struct {
+	since time.Time
+	told  bool
+	auth  bool
+}
+
+// unreachable tells once per run of failures that nobody answers; the member
+// keeps trying. Authentication and TLS failures end it when they have
+// lasted for a session: a credential that is being rotated gets its chance, a wrong
+// one does not retry for ever.
+func (m *machine) unreachable(now time.Time, f flight, err error) {
+	t := &m.trust.trouble
+	if t.since.IsZero() {
+		t.since = now
+	}
+	auth := m.aux.isAuth != nil && m.aux.isAuth(err)
+	what, advice := NoticeUnreachable, "no answer from a coordinator; trying on"
+	if auth {
+		what, advice = NoticeAuth, "TLS or authentication failed; trying on for the session timeout"
+	}
+	e := m.errorf(f.phase.String(), codeOf(err), "", err)
+	if !t.told || auth != t.auth {
+		t.told, t.auth = true, auth
+		if auth {
+			t.since = now
+		}
+		m.notice(now, what, advice, e)
+	}
+	if auth && now.Sub(t.since) >= m.cfg.Timing.SessionTimeout {
+		e.Advice = "check the client's TLS and SASL options against the broker's listener"
+		m.fail(now, e, true)
+		return
+	}
+	if errors.Is(err, kerr.GroupAuthorizationFailed) {
+		e.Advice = "the principal needs READ on the group"
+		m.fail(now, e, true)
+	}
+}
+
+func (m *machine) reachable() { m.trust.trouble = trouble{} }
+
+func codeOf(err error) int16 {
+	if ke, ok := errors.AsType[*kerr.Error](err); ok {
+		return ke.Code
+	}
+	return 0
+}

@@ -1,0 +1,141 @@
+package member
+
+import "time"
+
+// joinLedger knows what a member's joins may have left behind at the
+// coordinator. It decides whether a leave is owed, and when a leave is known to
+// be the last word (rule 2).
+//
+// A join whose answer did not come is pending: it may have been applied, and if
+// it was not, it may still arrive, even after a leave that was sent later on
+// another connection. Then it makes a ghost. No client can prove that a join
+// will never arrive; what it can prove is that it has arrived:
+//   - Kafka handles the requests of one connection in order, so an answer to a
+//     later request on the join's own connection settles it;
+//   - if the coordinator knows the member, and one join is all that can have made
+//     it known, then that join has arrived. A look at the group after each lost
+//     join keeps it at one.
+type joinLedger struct {
+	pending []pendingJoin
+	known   bool // a settled join (or an accepted heartbeat) made the coordinator know us
+	owed    bool // a join may have been applied since the last leave that was final
+}
+
+type pendingJoin struct {
+	seq  uint64
+	conn uint64 // 0: not told
+	sent time.Time
+	// likely: sent while the coordinator knew us already, so that its arrival
+	// cannot be proven, but nothing speaks against it.
+	likely bool
+	// covered: a leave was written behind it on its own connection.
+	covered bool
+}
+
+// lost says that join seq, sent on conn, has an unknown fate.
+func (l *joinLedger) lost(seq, conn uint64, sent time.Time) {
+	l.owed = true
+	l.pending = append(l.pending, pendingJoin{seq: seq, conn: conn, sent: sent, likely: l.known})
+}
+
+// uncertain says that a join was answered, but so that it may have been applied.
+func (l *joinLedger) uncertain() { l.owed = true }
+
+// accepted says that a join or a heartbeat was accepted: the coordinator knows us.
+func (l *joinLedger) accepted() { l.known, l.owed = true, true }
+
+// gone says that the coordinator does not know us (UNKNOWN_MEMBER_ID and the like).
+func (l *joinLedger) gone() {
+	l.known = false
+	for i := range l.pending {
+		l.pending[i].likely = false // it was not there when we looked
+	}
+	l.owed = len(l.pending) > 0
+}
+
+// looked takes the result of a look at the group: does the coordinator know us?
+func (l *joinLedger) looked(member bool) {
+	switch {
+	case !member:
+		l.gone()
+	case !l.known && len(l.pending) == 1:
+		l.pending, l.known = nil, true
+	}
+}
+
+// answered says that request seq on conn was answered: the joins before it on
+// that connection have been handled.
+func (l *joinLedger) answered(seq, conn uint64) {
+	if conn == 0 {
+		return
+	}
+	l.pending = drop(l.pending, func(p pendingJoin) bool { return p.conn == conn && p.seq < seq })
+}
+
+// settled says that join seq has arrived after all; applied is whether it was accepted.
+func (l *joinLedger) settled(seq uint64, applied bool) {
+	l.pending = drop(l.pending, func(p pendingJoin) bool { return p.seq == seq })
+	if applied {
+		l.accepted()
+	}
+}
+
+// withdrawn says that join seq was never written.
+func (l *joinLedger) withdrawn(seq uint64) {
+	l.pending = drop(l.pending, func(p pendingJoin) bool { return p.seq == seq })
+	l.owed = l.known || len(l.pending) > 0
+}
+
+// covered says that a leave with number seq was written on conn: a join before it
+// there cannot arrive without it.
+func (l *joinLedger) covered(seq, conn uint64) {
+	for i, p := range l.pending {
+		if conn != 0 && p.conn == conn && p.seq < seq {
+			l.pending[i].covered = true
+		}
+	}
+}
+
+// expire forgets joins that were sent before t: that old, they are taken for lost.
+func (l *joinLedger) expire(t time.Time) {
+	l.pending = drop(l.pending, func(p pendingJoin) bool { return p.sent.Before(t) })
+}
+
+// left takes an accepted leave.
+func (l *joinLedger) left() {
+	if !l.known && len(l.pending) == 1 {
+		l.pending = nil // it must have arrived, or there would have been nobody to leave
+	}
+	l.known = false
+	l.owed = len(l.pending) > 0
+}
+
+// suspicion is how long a leave that was answered has to be repeated.
+type suspicion uint8
+
+const (
+	noJoin    suspicion = iota // no join can arrive any more
+	likelyNot                  // nothing speaks for one: a short while
+	suspects                   // one may: until LeaveTimeout
+)
+
+func (l *joinLedger) suspicion() suspicion {
+	s := noJoin
+	for _, p := range l.pending {
+		if !p.likely && !p.covered {
+			return suspects
+		}
+		s = likelyNot
+	}
+	return s
+}
+
+func drop[T any](s []T, out func(T) bool) []T {
+	var kept []T
+	for _, v := range s {
+		if !out(v) {
+			kept = append(kept, v)
+		}
+	}
+	return kept
+}

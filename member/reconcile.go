@@ -1,0 +1,221 @@
+package member
+
+import (
+	"time"
+
+	"github.com/rollcall-go/rollcall/heartbeat"
+)
+
+// ownership is what is assigned, what is owned, and the round of callbacks
+// between the two.
+type ownership struct {
+	target     topicSet // what the coordinator wants us to own
+	assigned   bool     // there is a target
+	targetSent time.Time
+	owned      topicSet // callbacks for it have run, and none that gives it up
+	adding     topicSet // OnAssigned is running for it
+	names      map[topicID]string
+	unresolved int    // topics of target without a name
+	ackEpoch   int32  // member epoch of the last acknowledgement
+	ackDue     bool   // acknowledge, though nothing changes hands
+	lookup     lookup // of names
+	lastFull   time.Time
+	losing     bool // OnLost for everything is owed
+	revoked    bool // OnRevoked has returned, the round is to be acknowledged
+	recreated  bool // OnLost has returned for topics that were made again, likewise
+	acked      bool // the acknowledgement was accepted: the next round may begin
+
+	cb       callback
+	cbSeq    uint64
+	failedCB error
+}
+
+type lookup struct {
+	running bool
+	tried   map[topicID]bool // one look-up has answered for it
+	next    time.Time
+	n       int
+}
+
+// callback is the one that runs; id 0: none.
+type callback struct {
+	id      uint64
+	what    Ownership
+	parts   topicSet
+	void    bool // what it was for is gone: fenced meanwhile
+	leaving bool // it is the last one
+}
+
+type (
+	callbackCall struct {
+		id    uint64
+		what  Ownership
+		parts Partitions
+		by    time.Time
+		cause error // of its context, when by has come
+	}
+	callbackDeadline struct { // by zero: now
+		id    uint64
+		by    time.Time
+		cause error
+	}
+)
+
+// shown is the Assignment of the snapshot.
+func (o *ownership) shown() topicSet {
+	if o.losing {
+		return nil
+	}
+	if len(o.adding) == 0 {
+		return o.owned
+	}
+	return o.owned.plus(o.adding)
+}
+
+// lose forgets the target; OnLost for what is owned is owed.
+func (o *ownership) lose() {
+	o.target, o.assigned, o.unresolved, o.losing = nil, false, 0, true
+	o.ackDue, o.revoked, o.recreated, o.acked = false, false, false, false
+	o.lookup = lookup{}
+}
+
+// adopt takes the assignment of an accepted answer, if it has one.
+func (m *machine) adopt(now time.Time, f flight, target topicSet, has, moved bool) {
+	if f.phase == heartbeat.PhaseBeat {
+		m.join.fences, m.trust.streak = 0, 0
+	}
+	if m.state == StatePrepareLeaving {
+		return // the epoch is taken, the assignment is not: it goes anyway
+	}
+	joined := m.state == StateJoining
+	changed := has && (!m.own.assigned || !target.equal(m.own.target))
+	if has || joined {
+		m.own.target, m.own.assigned, m.own.targetSent = target, true, f.sent
+		// KAFKA-16312: the same partitions under another epoch are acknowledged too. Not
+		// an empty set: the request that brought it carried the empty owned list.
+		m.own.ackDue = m.own.ackDue || changed || (m.epoch != m.own.ackEpoch && len(target) > 0)
+	}
+	if moved || changed {
+		m.early.Changed()
+	}
+	acked := m.state == StateAcknowledging && !m.delta.Unsent().Has(heartbeat.FieldOwned)
+	freed := acked && (m.own.revoked || m.own.recreated)
+	switch {
+	case joined:
+		m.joined(now)
+	case acked:
+		m.acknowledged(now)
+	}
+	if joined || moved || changed || acked {
+		m.sibling(joined, freed)
+		m.publish(now)
+	} else {
+		m.publishTrust()
+	}
+}
+
+// joined: the join was accepted.
+func (m *machine) joined(now time.Time) {
+	m.join.fences, m.join.refusals, m.join.rounds = 0, 0, 0
+	m.join.look, m.join.release, m.join.mine = false, false, true
+	m.own.ackEpoch, m.own.ackDue = m.epoch, false // the join carried the empty owned list
+	m.to(now, StateReconciling, nil)
+	if len(m.own.target) == 0 && !m.crowd {
+		// Others have to give something up first; nothing tells us when (rule 21).
+		m.early.Run(now, m.cfg.Timing.EarlyBeats, m.sched.Interval())
+	}
+}
+
+// acknowledged: the coordinator knows what is owned.
+func (m *machine) acknowledged(now time.Time) {
+	m.own.ackEpoch = m.epoch
+	if m.own.revoked && m.early.Due().IsZero() && !m.crowd {
+		m.early.Run(now, 1, m.sched.Interval()) // what was given up often makes room for something else
+	}
+	m.own.revoked, m.own.recreated, m.own.acked = false, false, true
+	m.pruneNames()
+}
+
+// reconcile takes the next step from what is owned to what is assigned. Rule 17:
+// revoke, then acknowledge, then assign. Rule 18: a round that has begun is
+// finished and acknowledged as it is; then the newest target is taken. So a round
+// either gives up or takes, and the next one begins when its acknowledgement was
+// answered. Source: AbstractMembershipManager.maybeReconcile, Kafka 4.3.
+func (m *machine) reconcile(now time.Time) {
+	if m.own.cb.id != 0 {
+		return
+	}
+	if m.own.losing {
+		m.loseOwned(now)
+		return
+	}
+	ready := m.state == StateReconciling || m.state == StateStable || m.state == StateAcknowledging && m.own.acked
+	if !ready || !m.own.assigned {
+		return
+	}
+	resolvable, wait := m.resolve(now)
+	if wait {
+		m.to(now, StateReconciling, nil)
+		return
+	}
+	recreated, gone := m.going()
+	switch added := resolvable.minus(m.own.owned); {
+	case m.own.revoked:
+		m.acknowledge(now)
+	case len(recreated) > 0:
+		m.call(now, Lost, recreated)
+	case len(gone) > 0:
+		m.call(now, Revoked, gone)
+	case m.own.recreated:
+		m.acknowledge(now)
+	case len(added) > 0 || m.join.rounds == 0:
+		m.call(now, Assigned, added)
+	case m.own.ackDue:
+		m.acknowledge(now)
+	case m.own.unresolved == 0:
+		m.to(now, StateStable, nil)
+	default:
+		m.to(now, StateReconciling, nil)
+	}
+}
+
+// going is what is owned and not assigned any more. A topic whose name is assigned
+// under another ID was deleted and made again: its old partitions are not
+// revoked but lost, there is nothing left to commit to.
+func (m *machine) going() (recreated, revoked topicSet) {
+	out := m.own.owned.minus(m.own.target)
+	again := map[string]bool{}
+	for _, t := range m.own.target {
+		if !m.own.owned.has(t.id) {
+			again[m.own.names[t.id]] = true
+		}
+	}
+	isAgain := func(id topicID, _ int32) bool { return !m.own.target.has(id) && again[m.own.names[id]] }
+	recreated = out.filter(isAgain)
+	return recreated, out.minus(recreated)
+}
+
+// call runs a callback for parts.
+func (m *machine) call(now time.Time, what Ownership, parts topicSet) {
+	m.to(now, StateReconciling, nil)
+	m.own.cbSeq++
+	m.own.cb = callback{id: m.own.cbSeq, what: what, parts: parts}
+	if what == Assigned {
+		m.own.adding = parts
+		m.publish(now)
+	}
+	// Rule 19: the coordinator's rebalance timer began when it told us; we count from
+	// the send time of the request that it told us in answer to.
+	timeout := m.cfg.Timing.RebalanceTimeout
+	by := m.own.targetSent.Add(timeout - min(5*time.Second, timeout/10))
+	m.emit(outCallback, callbackCall{id: m.own.cbSeq, what: what, parts: m.partitions(parts), by: by, cause: ErrRevoking})
+}
+
+// acknowledge sends the owned list, at once (rule 17).
+func (m *machine) acknowledge(now time.Time) {
+	m.own.ackDue, m.own.acked = false, false
+	m.vals.Owned = m.own.owned.wire()
+	m.delta.Changed(heartbeat.FieldOwned)
+	m.to(now, StateAcknowledging, nil)
+	m.ask(ReasonAck)
+}

@@ -1,0 +1,304 @@
+package member
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"time"
+	"weak"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/rollcall-go/rollcall/heartbeat"
+)
+
+const (
+	lookupTimeout = 3 * time.Second
+	knownNames    = 10_000 // topic IDs whose names are kept; then the cache starts anew
+)
+
+// scope is what the members of one kgo client share, beside the Transport: the
+// names of topic IDs, who is whose sibling, and which names are taken. A client
+// stands for a process (rule 22).
+type scope struct {
+	mu     sync.Mutex
+	names  map[topicID]string
+	taken  map[claimKey]weak.Pointer[Consumer]
+	groups map[string]*siblings
+	keys   uint64
+
+	pending map[topicID]bool
+	waiting []waiter
+	looking bool
+	members int
+	lookups sync.WaitGroup
+	cancel  context.CancelFunc
+	ctx     context.Context
+}
+
+type claimKey struct{ group, kind, name string }
+
+type waiter struct {
+	ids  []topicID
+	done func(map[topicID]string)
+}
+
+type siblings struct {
+	waves   *heartbeat.Waves
+	members map[uint64]*Consumer
+	timer   *time.Timer
+}
+
+var scopes = struct {
+	sync.Mutex
+	of map[weak.Pointer[kgo.Client]]*scope
+}{of: map[weak.Pointer[kgo.Client]]*scope{}}
+
+// scopeOf is the scope of cl; without a client each member has one of its own.
+func scopeOf(cl *kgo.Client) *scope {
+	if cl == nil {
+		return newScope()
+	}
+	scopes.Lock()
+	defer scopes.Unlock()
+	key := weak.Make(cl)
+	s := scopes.of[key]
+	if s == nil {
+		s = newScope()
+		scopes.of[key] = s
+		runtime.AddCleanup(cl, func(key weak.Pointer[kgo.Client]) {
+			scopes.Lock()
+			defer scopes.Unlock()
+			delete(scopes.of, key)
+		}, key)
+	}
+	return s
+}
+
+func newScope() *scope {
+	return &scope{
+		names: map[topicID]string{}, taken: map[claimKey]weak.Pointer[Consumer]{},
+		groups: map[string]*siblings{}, pending: map[topicID]bool{},
+	}
+}
+
+// claim takes the member's names in its group: the same member ID or instance ID
+// twice in one process would be a member that fences itself (K1082-20, K345-5).
+func (s *scope) claim(c *Consumer) faults {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var f faults
+	for _, k := range c.claims() {
+		if s.taken[k].Value() != nil {
+			f.add(k.kind, k.name, "a value that no other member of this client has in group "+k.group, nil)
+		}
+	}
+	if len(f) > 0 {
+		return f
+	}
+	for _, k := range c.claims() {
+		s.taken[k] = weak.Make(c)
+	}
+	s.keys++
+	c.key = s.keys
+	return nil
+}
+
+func (c *Consumer) claims() []claimKey {
+	keys := []claimKey{{c.id.Group, "MemberID", c.id.MemberID}}
+	if c.id.InstanceID != "" {
+		keys = append(keys, claimKey{c.id.Group, "InstanceID", c.id.InstanceID})
+	}
+	return keys
+}
+
+func (s *scope) release(c *Consumer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, k := range c.claims() {
+		delete(s.taken, k)
+	}
+}
+
+// join makes c a sibling of the members of its group.
+func (s *scope) join(c *Consumer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.members++; s.members == 1 {
+		s.ctx, s.cancel = context.WithCancel(context.Background())
+	}
+	if c.cfg.Timing.EarlyBeats == 0 {
+		return
+	}
+	g := s.groups[c.id.Group]
+	if g == nil {
+		g = &siblings{waves: heartbeat.NewWaves(), members: map[uint64]*Consumer{}}
+		s.groups[c.id.Group] = g
+	}
+	g.waves.Add(c.key)
+	g.members[c.key] = c
+	g.crowd(c)
+}
+
+// crowd tells the members when there are many of them, or not any more.
+func (g *siblings) crowd(c *Consumer) {
+	n := g.waves.Len()
+	many := n >= heartbeat.Crowd
+	if many && c != nil && n > heartbeat.Crowd {
+		c.loop.Post(inCrowd{true})
+		return
+	}
+	if n == heartbeat.Crowd || c == nil && n == heartbeat.Crowd-1 {
+		for _, m := range g.members {
+			m.loop.Post(inCrowd{many})
+		}
+	}
+}
+
+func (s *scope) leave(c *Consumer) {
+	s.mu.Lock()
+	if g := s.groups[c.id.Group]; g != nil && g.members[c.key] == c {
+		delete(g.members, c.key)
+		g.waves.Remove(c.key)
+		g.crowd(nil)
+		if len(g.members) == 0 {
+			g.stop()
+			delete(s.groups, c.id.Group)
+		}
+	}
+	s.members--
+	last := s.members == 0
+	if last {
+		s.cancel()
+	}
+	s.mu.Unlock()
+	if last {
+		s.lookups.Wait()
+	}
+}
+
+func (g *siblings) stop() {
+	if g.timer != nil {
+		g.timer.Stop()
+	}
+}
+
+// tell carries the news of a member to its siblings.
+func (s *scope) tell(c *Consumer, now time.Time, n siblingNews) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if g := s.groups[c.id.Group]; g != nil && g.members[c.key] == c {
+		g.waves.Tell(now, c.key, n)
+		s.fire(c.id.Group, g, now)
+	}
+}
+
+func (s *scope) fire(group string, g *siblings, now time.Time) {
+	for _, key := range g.waves.Fire(now) {
+		if m := g.members[key]; m != nil {
+			m.loop.Post(inKick{})
+		}
+	}
+	g.stop()
+	if due := g.waves.Due(); !due.IsZero() {
+		g.timer = time.AfterFunc(time.Until(due), func() {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			if s.groups[group] == g {
+				s.fire(group, g, time.Now())
+			}
+		})
+	}
+}
+
+// lookup finds the names of topic IDs. IDs are asked for once for all members of the
+// client: what comes while a look-up is under way goes together into the next.
+func (s *scope) lookup(c *Consumer, ids []topicID, done func(map[topicID]string)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if known := s.known(ids); len(known) == len(ids) {
+		done(known)
+		return
+	}
+	for _, id := range ids {
+		if _, ok := s.names[id]; !ok {
+			s.pending[id] = true
+		}
+	}
+	s.waiting = append(s.waiting, waiter{ids, done})
+	if !s.looking {
+		s.looking = true
+		ctx := s.ctx
+		s.lookups.Go(func() { s.look(ctx, c.transport) })
+	}
+}
+
+func (s *scope) known(ids []topicID) map[topicID]string {
+	out := map[topicID]string{}
+	for _, id := range ids {
+		if name, ok := s.names[id]; ok {
+			out[id] = name
+		}
+	}
+	return out
+}
+
+func (s *scope) look(ctx context.Context, t heartbeat.Transport) {
+	for {
+		s.mu.Lock()
+		if len(s.waiting) == 0 {
+			s.looking = false
+			s.mu.Unlock()
+			return
+		}
+		var ids []topicID
+		for id := range s.pending {
+			ids = append(ids, id)
+		}
+		waiting := s.waiting
+		s.waiting = nil
+		clear(s.pending)
+		s.mu.Unlock()
+
+		found := askNames(ctx, t, ids)
+
+		s.mu.Lock()
+		if len(s.names)+len(found) > knownNames {
+			clear(s.names)
+		}
+		for id, name := range found {
+			s.names[id] = name
+		}
+		for _, w := range waiting {
+			w.done(s.known(w.ids))
+		}
+		s.mu.Unlock()
+	}
+}
+
+// askNames is one Metadata request by topic ID (version 12, Kafka 3.1). IDs that the broker
+// does not know, or does not show to us, are not in the result.
+func askNames(ctx context.Context, t heartbeat.Transport, ids []topicID) (found map[topicID]string) {
+	defer func() { _ = recover() }() // a Transport that panics: nothing found
+	found = map[topicID]string{}
+	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
+	defer cancel()
+	req := kmsg.NewPtrMetadataRequest()
+	for _, id := range ids {
+		rt := kmsg.NewMetadataRequestTopic()
+		rt.TopicID = id
+		req.Topics = append(req.Topics, rt)
+	}
+	kresp, err := t.Do(ctx, "", req)
+	resp, _ := kresp.(*kmsg.MetadataResponse)
+	if err != nil || resp == nil {
+		return found
+	}
+	for _, rt := range resp.Topics {
+		if rt.ErrorCode == 0 && rt.Topic != nil && *rt.Topic != "" {
+			found[rt.TopicID] = *rt.Topic
+		}
+	}
+	return found
+}
