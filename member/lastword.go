@@ -1,0 +1,231 @@
+package member
+
+import (
+	"errors"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/rollcall-go/rollcall/heartbeat"
+	"github.com/rollcall-go/rollcall/internal/backoff"
+)
+
+const (
+	hedgeAfter = 200 * time.Millisecond // no answer to a leave: another on another connection
+	shortWatch = 600 * time.Millisecond // leaves are repeated for this long where a late join is unlikely
+	maxHedges  = 3
+)
+
+var leaveBackoff = backoff.Policy{Base: 100 * time.Millisecond, Max: time.Second, Jitter: 0.2}
+
+// leaveEpoch is -1, -2 or, for none, 0. Rule 3; KIP-1092 for the options. (The
+// Java consumer sends -1 for a dynamic member that remains, up to 4.4.)
+func (m *machine) leaveEpoch() int32 {
+	static := m.id.InstanceID != ""
+	switch {
+	case m.lv.noLeave || m.lv.op == RemainInGroup && !static:
+		return 0
+	case static && m.lv.op != LeaveGroup:
+		return heartbeat.EpochLeaveStatic
+	}
+	return heartbeat.EpochLeave
+}
+
+// nextLeave is what is due in LEAVING.
+func (m *machine) nextLeave(now time.Time) heartbeat.Action {
+	if a, ok := m.settleFlights(now); ok {
+		return a
+	}
+	epoch := m.leaveEpoch()
+	if epoch == 0 || !m.joins.owed || !now.Before(m.lv.until) {
+		m.left(now)
+		return m.Next(now)
+	}
+	if epoch == heartbeat.EpochLeaveStatic && !m.lv.beatDone {
+		if a, ok := m.beatBeforeLeave(now); ok {
+			return a
+		}
+	}
+	if !m.lv.hedgeAt.IsZero() && !now.Before(m.lv.hedgeAt) {
+		return m.hedge(now)
+	}
+	if m.lv.due.IsZero() || now.Before(m.lv.due) {
+		return heartbeat.Action{Kind: heartbeat.ActWait, At: earliest(earliest(m.lv.due, m.lv.hedgeAt), m.lv.until)}
+	}
+	m.lv.due = time.Time{}
+	if m.lv.hedges < maxHedges {
+		m.lv.hedgeAt = now.Add(hedgeAfter)
+	}
+	a := m.send(now, heartbeat.PhaseLeave, epoch, 0, ReasonLeave)
+	a.Avoid = m.lv.avoid
+	a.Timeout = min(a.Timeout, max(heartbeat.Floor, m.lv.until.Sub(now)))
+	return a
+}
+
+// settleFlights waits for nothing that is in flight. A heartbeat may stay there. A
+// join that is not written yet is called back; one that is written is followed by
+// the leave on its own connection, which keeps their order.
+func (m *machine) settleFlights(now time.Time) (heartbeat.Action, bool) {
+	for i := range m.flights {
+		f := &m.flights[i]
+		if f.abandoned || f.look || f.phase == heartbeat.PhaseLeave && !f.release {
+			continue
+		}
+		if f.phase != heartbeat.PhaseJoin {
+			f.abandoned = true
+			continue
+		}
+		if f.conn == 0 && f.probed.IsZero() {
+			f.probed = now
+			return heartbeat.Action{Kind: heartbeat.ActProbe, Seq: f.seq}, true
+		}
+		if by := f.probed.Add(hedgeAfter); now.Before(by) {
+			return heartbeat.Action{Kind: heartbeat.ActWait, At: by}, true
+		}
+		m.abandon(f, 0) // a Transport that does not return when its context ends
+	}
+	return heartbeat.Action{}, false
+}
+
+func (m *machine) abandon(f *flight, conn uint64) {
+	f.abandoned, f.conn = true, conn
+	m.joins.lost(f.seq, conn, f.sent)
+}
+
+// written: the attempt that ActProbe asked about is on the wire.
+func (m *machine) written(now time.Time, seq, conn uint64) {
+	for i := range m.flights {
+		f := &m.flights[i]
+		switch {
+		case f.seq != seq:
+		case f.phase == heartbeat.PhaseJoin && !f.abandoned:
+			m.abandon(f, conn)
+		case f.phase == heartbeat.PhaseLeave:
+			m.joins.covered(seq, conn)
+			m.lv.avoid, m.lv.due = conn, now
+			m.lv.hedges++
+		}
+	}
+}
+
+// hedge: the leave has no answer yet. If it is written, another one goes out on
+// another connection: an answer that is held there must not hold the close.
+func (m *machine) hedge(now time.Time) heartbeat.Action {
+	m.lv.hedgeAt = now.Add(hedgeAfter)
+	for i := len(m.flights) - 1; i >= 0; i-- {
+		if f := m.flights[i]; f.phase == heartbeat.PhaseLeave && !f.release {
+			return heartbeat.Action{Kind: heartbeat.ActProbe, Seq: f.seq, Keep: true}
+		}
+	}
+	m.lv.hedgeAt = time.Time{}
+	return m.Next(now)
+}
+
+// beatBeforeLeave: -2 does not restart the session, so that a restart has only the
+// rest of it. Where the last accepted heartbeat is older than a second, beat once
+// more (rule 3). Its answer is not waited for beyond a second, nor looked at.
+func (m *machine) beatBeforeLeave(now time.Time) (heartbeat.Action, bool) {
+	m.lv.beatDone = true
+	if m.epoch <= 0 || m.lv.out || m.trust.until.IsZero() || now.Sub(m.trust.last) < time.Second {
+		return heartbeat.Action{}, false
+	}
+	m.lv.due = now.Add(time.Second)
+	a := m.send(now, heartbeat.PhaseBeat, m.epoch, m.fields(now), ReasonLeave)
+	a.Timeout = time.Second
+	m.flights[len(m.flights)-1].abandoned = true
+	m.flights[len(m.flights)-1].last = true
+	return a, true
+}
+
+// leaveAnswered takes the end of an attempt to leave, and decides whether it was
+// the last word.
+func (m *machine) leaveAnswered(now time.Time, f flight, resp *kmsg.ConsumerGroupHeartbeatResponse, err error) {
+	if !m.lv.sending {
+		return
+	}
+	if err != nil {
+		m.req = nil
+		m.lv.last = err
+		m.leaveAgain(now)
+		return
+	}
+	switch o := heartbeat.Classify(heartbeat.PhaseLeave, resp.ErrorCode); o {
+	case heartbeat.OutcomeOK:
+		m.lv.acked, m.lv.accepted = true, true
+		m.joins.left()
+	case heartbeat.OutcomeGone:
+		// K1082-8: whom the coordinator does not know need not leave, unless a join can still arrive.
+		// After an accepted leave that is what the leave did, and says nothing of a join.
+		m.lv.acked = true
+		if !m.lv.accepted {
+			m.joins.gone()
+		}
+	case heartbeat.OutcomeDisplaced:
+		m.lv.acked = true
+		m.left(now)
+		return
+	case heartbeat.OutcomeFatal:
+		m.lv.last, m.lv.until = m.refusedError(f, resp), now
+		return
+	default:
+		m.lv.last = m.refusedError(f, resp)
+		m.leaveAgain(now)
+		return
+	}
+	m.lv.hedgeAt = time.Time{}
+	switch s := m.joins.suspicion(); {
+	case s == noJoin, s == likelyNot && !now.Before(m.lv.sendFrom.Add(shortWatch)):
+		m.left(now)
+	case s == likelyNot:
+		m.lv.due = now.Add(shortWatch / 4)
+	default:
+		m.leaveAgain(now)
+	}
+}
+
+func (m *machine) leaveAgain(now time.Time) {
+	if m.lv.due.IsZero() || m.lv.due.Before(now) {
+		m.lv.fails++
+		m.lv.due = now.Add(leaveBackoff.Delay(m.lv.fails, m.aux.rand))
+	}
+}
+
+// lateJoin takes the answer to a join or heartbeat that was given up for the leave. An
+// accepted join does not bring the member back to life; it says that a leave that
+// went another way may have overtaken it, so the leave goes on.
+func (m *machine) lateJoin(now time.Time, f flight, resp *kmsg.ConsumerGroupHeartbeatResponse, err error) {
+	switch {
+	case f.last:
+		m.lv.due = now
+	case f.phase != heartbeat.PhaseJoin:
+	case errors.Is(err, heartbeat.ErrNotSent):
+		m.joins.withdrawn(f.seq)
+	case err == nil:
+		m.joins.settled(f.seq, resp.ErrorCode == 0)
+		if m.joins.owed && len(m.leaveFlights()) == 0 {
+			m.leaveAgain(now)
+		}
+	}
+}
+
+func (m *machine) leaveFlights() []flight {
+	return drop(m.flights, func(f flight) bool { return f.phase != heartbeat.PhaseLeave || f.release })
+}
+
+// lastBeat takes the end of a join that was called back before it was written, or
+// that was answered at the last moment.
+func (m *machine) lastBeat(now time.Time, f flight, resp *kmsg.ConsumerGroupHeartbeatResponse, err error) {
+	if f.phase != heartbeat.PhaseJoin {
+		return
+	}
+	switch {
+	case errors.Is(err, heartbeat.ErrNotSent):
+	case err != nil:
+		m.req = nil
+		m.joins.lost(f.seq, f.conn, f.sent)
+	case heartbeat.Classify(heartbeat.PhaseJoin, resp.ErrorCode) == heartbeat.OutcomeOK:
+		m.joins.accepted()
+	case heartbeat.Classify(heartbeat.PhaseJoin, resp.ErrorCode).Unknown():
+		m.joins.uncertain()
+	}
+}
