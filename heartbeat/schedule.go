@@ -16,7 +16,8 @@ const (
 	Floor = 50 * time.Millisecond
 	// Budget requests may go out within BudgetWindow without a single accepted
 	// answer (rule 15).
-	Budget       = 20
+	Budget = 20
+	// BudgetWindow is the time that Budget is for.
 	BudgetWindow = 10 * time.Second
 )
 

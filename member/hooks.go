@@ -156,13 +156,13 @@ type TrustInfo struct {
 type Notice uint8
 
 const (
-	NoticeOther       Notice = iota
-	NoticeUnreachable        // no coordinator answers; told once until one does
-	NoticeRefused            // a right or quota is missing; the member goes on
-	NoticeWaiting            // the instance ID is held by another; waiting for it
-	NoticeForeignID          // an answer named another member ID; ours stays
-	NoticeBadAnswer          // an answer that makes no sense was ignored, or partly so
-	NoticeAuth               // TLS or authentication failed; retried within the session
+	NoticeOther       Notice = iota // see its text
+	NoticeUnreachable               // no coordinator answers; told once until one does
+	NoticeRefused                   // a right or quota is missing; the member goes on
+	NoticeWaiting                   // the instance ID is held by another; waiting for it
+	NoticeForeignID                 // an answer named another member ID; ours stays
+	NoticeBadAnswer                 // an answer that makes no sense was ignored, or partly so
+	NoticeAuth                      // TLS or authentication failed; retried within the session
 	numNotices
 )
 

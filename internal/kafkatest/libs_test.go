@@ -56,31 +56,42 @@ func TestMissingTools(t *testing.T) {
 	}
 }
 
-// TestTools runs with a java and an mvn that are scripts.
-func TestTools(t *testing.T) {
-	defer func(d time.Duration) { fetchPause = d }(fetchPause)
-	fetchPause = 10 * time.Millisecond
-	bin, cache := t.TempDir(), t.TempDir()
+// scripts makes a folder for scripts that stand in for java and mvn, the first
+// on the PATH, with an empty cache.
+func scripts(t *testing.T) (bin, cache string, script func(name, body string)) {
+	bin, cache = t.TempDir(), t.TempDir()
 	t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
 	t.Setenv("JAVA_HOME", "")
 	t.Setenv("ROLLCALL_KAFKA_CACHE", cache)
-	script := func(name, body string) {
+	return bin, cache, func(name, body string) {
 		t.Helper()
 		if err := os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"+body+"\n"), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
+}
+
+const newJava = `echo 'openjdk version "25-ea" 2025-09-16' >&2`
+
+func TestJavaVersion(t *testing.T) {
+	_, _, script := scripts(t)
 	script("mvn", "exit 1")
 	script("java", `echo 'openjdk version "11.0.2" 2019-01-15' >&2`)
 	if _, err := Libs(t.Context(), "4.4.0"); err == nil || !strings.Contains(err.Error(), "is Java 11") {
 		t.Errorf("old java: %v", err)
 	}
-	script("java", `echo 'openjdk version "25-ea" 2025-09-16' >&2`)
+	script("java", newJava)
 	if j, err := findJava(t.Context()); err != nil || j.version != "25-ea" {
 		t.Errorf("new java: %v, %v", j, err)
 	}
+}
 
-	// The second try succeeds, of several that ask at once.
+// TestFetch has several ask at once for what only the second try can fetch.
+func TestFetch(t *testing.T) {
+	defer func(d time.Duration) { fetchPause = d }(fetchPause)
+	fetchPause = 10 * time.Millisecond
+	bin, cache, script := scripts(t)
+	script("java", newJava)
 	script("mvn", `
 for a; do case $a in -DoutputDirectory=*) dir=${a#*=};; esac; done
 if [ ! -e "$0.tried" ]; then touch "$0.tried"; echo no network; exit 1; fi

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,10 +17,10 @@ import (
 // group metadata topic has.
 const offsetsPartitions = 8
 
-// WaitReady waits until every running node sees all other running ones, and
-// every group has a coordinator among them that has loaded it. If most nodes
-// are down, so that there is no controller, it waits for nothing but the
-// running ones' processes.
+// WaitReady waits until every running node sees all other running ones and has
+// caught up with them, and every group has a coordinator among them that has
+// loaded it. If most nodes are down, so that there is no controller, it does not
+// wait.
 func (c *Cluster) WaitReady(ctx context.Context) error {
 	for {
 		err := c.ready(ctx)
@@ -89,20 +90,32 @@ func (c *Cluster) ask(ctx context.Context, n *node, req kmsg.Request) (kmsg.Resp
 	return c.at(n).Request(ctx, req)
 }
 
+// seesAll checks that a node knows all running ones, and that these have all
+// the data they are to have: after one node was away, the data may be on so few
+// that the next one that goes away takes the last copy along.
 func (c *Cluster) seesAll(ctx context.Context, n *node, up []*node) error {
-	req := kmsg.NewPtrMetadataRequest()
-	req.Topics = []kmsg.MetadataRequestTopic{} // none; nil would be all
-	resp, err := c.ask(ctx, n, req)
+	r, err := c.ask(ctx, n, kmsg.NewPtrMetadataRequest()) // of all topics
 	if err != nil {
 		return err
 	}
-	seen := map[int]bool{}
-	for _, b := range resp.(*kmsg.MetadataResponse).Brokers {
-		seen[int(b.NodeID)] = true
+	resp := r.(*kmsg.MetadataResponse)
+	seen := map[int32]bool{}
+	for _, b := range resp.Brokers {
+		seen[b.NodeID] = true
 	}
 	for _, o := range up {
-		if !seen[o.id] {
+		if !seen[int32(o.id)] {
 			return fmt.Errorf("does not see node %d", o.id)
+		}
+	}
+	for _, t := range resp.Topics {
+		for _, p := range t.Partitions {
+			for _, o := range up {
+				id := int32(o.id)
+				if slices.Contains(p.Replicas, id) && !slices.Contains(p.ISR, id) {
+					return fmt.Errorf("node %d is behind with %s/%d", id, deref(t.Topic), p.Partition)
+				}
+			}
 		}
 	}
 	return nil

@@ -1,0 +1,349 @@
+package member_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"testing/synctest"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/rollcall-go/rollcall/heartbeat"
+	"github.com/rollcall-go/rollcall/membertest/brokers"
+)
+
+type (
+	request  = *kmsg.ConsumerGroupHeartbeatRequest
+	response = *kmsg.ConsumerGroupHeartbeatResponse
+)
+
+// beat is one heartbeat that reached a broker.
+type beat struct {
+	at     time.Duration // since the rig began
+	broker int32
+	req    request
+	resp   response // what was sent; nil: nothing
+	told   time.Duration
+}
+
+func (b beat) id() string { return b.req.MemberID }
+func (b beat) full() bool { return heartbeat.IsFull(b.req) }
+func (b beat) ok() bool   { return b.resp != nil && b.resp.ErrorCode == 0 }
+
+func (b beat) String() string {
+	owned, answer := "-", "none"
+	if b.req.Topics != nil {
+		n := 0
+		for _, t := range b.req.Topics {
+			n += len(t.Partitions)
+		}
+		owned = fmt.Sprint(n)
+	}
+	if b.resp != nil {
+		answer = fmt.Sprintf("code %d epoch %d", b.resp.ErrorCode, b.resp.MemberEpoch)
+		if b.resp.Assignment != nil {
+			answer += fmt.Sprintf(" topics %d", len(b.resp.Assignment.Topics))
+		}
+	}
+	return fmt.Sprintf("%10v %s epoch %d full %t owned %s -> %s", b.at, b.id()[:min(4, len(b.id()))], b.req.MemberEpoch, b.full(), owned, answer)
+}
+
+// Matches pick heartbeats.
+type match func(request) bool
+
+func joins(q request) bool  { return q.MemberEpoch == 0 }
+func steady(q request) bool { return q.MemberEpoch > 0 }
+func leaves(q request) bool { return q.MemberEpoch < 0 }
+func every(request) bool    { return true }
+func acks(q request) bool   { return q.MemberEpoch > 0 && q.Topics != nil }
+
+func from(m *mem, what match) match {
+	return func(q request) bool { return q.MemberID == m.id && what(q) }
+}
+
+// fault says what becomes of a heartbeat: see brokers.HeartbeatHook. apply hands
+// it to the coordinator.
+type fault func(w *wire, q request, apply func() response) (response, error)
+
+var errCut = errors.New("cut by the test")
+
+// lost: applied, and the connection is cut before the answer.
+func lost(_ *wire, _ request, apply func() response) (response, error) { apply(); return nil, errCut }
+
+// dropped: cut before it was read.
+func dropped(*wire, request, func() response) (response, error) { return nil, errCut }
+
+// mute: applied and never answered.
+func mute(_ *wire, _ request, apply func() response) (response, error) { apply(); return nil, nil }
+
+// ignored: neither applied nor answered.
+func ignored(*wire, request, func() response) (response, error) { return nil, nil }
+
+// code refuses with an error code, and a text. It is not applied.
+func code(n int16, texts ...string) fault {
+	return func(*wire, request, func() response) (response, error) {
+		resp := kmsg.NewPtrConsumerGroupHeartbeatResponse()
+		resp.ErrorCode = n
+		if len(texts) > 0 {
+			resp.ErrorMessage = &texts[0]
+		}
+		return resp, nil
+	}
+}
+
+// appliedBut applies, and answers with an error code all the same.
+func appliedBut(n int16) fault {
+	return func(w *wire, q request, apply func() response) (response, error) {
+		apply()
+		return code(n)(w, q, apply)
+	}
+}
+
+// mangled applies, and changes the answer.
+func mangled(f func(response)) fault {
+	return func(_ *wire, _ request, apply func() response) (response, error) {
+		resp := apply()
+		f(resp)
+		return resp, nil
+	}
+}
+
+// held applies at once and answers after d.
+func held(d time.Duration) fault {
+	return func(w *wire, _ request, apply func() response) (response, error) {
+		resp := apply()
+		w.c.Kfake().SleepControl(func() { time.Sleep(d) })
+		return resp, nil
+	}
+}
+
+// delayed applies after d.
+func delayed(d time.Duration) fault {
+	return func(w *wire, _ request, apply func() response) (response, error) {
+		w.c.Kfake().SleepControl(func() { time.Sleep(d) })
+		return apply(), nil
+	}
+}
+
+// rule is a fault for the next n heartbeats that match; n below 0: for all.
+type rule struct {
+	match match
+	fault fault
+	n     int
+	hits  int
+}
+
+// wire stands between the members and the coordinator.
+type wire struct {
+	mu    sync.Mutex
+	c     *brokers.Cluster
+	t0    time.Time
+	log   []beat
+	rules []*rule
+	finds int // FindCoordinator requests
+	find  func(*kmsg.FindCoordinatorRequest) kmsg.Response
+}
+
+func (w *wire) watch(c *brokers.Cluster) {
+	w.c, w.t0 = c, time.Now()
+	c.Kfake().ControlKey(int16(kmsg.FindCoordinator), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		c.Kfake().KeepControl()
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.finds++
+		if w.find != nil {
+			resp := w.find(req.(*kmsg.FindCoordinatorRequest))
+			return resp, nil, resp != nil
+		}
+		return nil, nil, false
+	})
+}
+
+// on makes the next n heartbeats that match meet a fault. Earlier rules go first.
+func (r *rig) on(n int, m match, f fault) *rule {
+	x := &rule{match: m, fault: f, n: n}
+	r.wire.mu.Lock()
+	defer r.wire.mu.Unlock()
+	r.wire.rules = append(r.wire.rules, x)
+	return x
+}
+
+// calm takes all faults away.
+func (r *rig) calm() {
+	r.wire.mu.Lock()
+	defer r.wire.mu.Unlock()
+	r.wire.rules = nil
+}
+
+// hits is how many heartbeats have met the fault.
+func (r *rig) hits(x *rule) int {
+	r.wire.mu.Lock()
+	defer r.wire.mu.Unlock()
+	return x.hits
+}
+
+func (w *wire) heartbeat(broker int32, q request, apply func() response) (response, error) {
+	w.mu.Lock()
+	at := len(w.log)
+	w.log = append(w.log, beat{at: time.Since(w.t0), broker: broker, req: q})
+	var f fault
+	for _, x := range w.rules {
+		if x.n != 0 && x.match(q) {
+			x.n--
+			x.hits++
+			f = x.fault
+			break
+		}
+	}
+	w.mu.Unlock()
+	var resp response
+	var err error
+	if f == nil {
+		resp = apply()
+	} else if resp, err = f(w, q, apply); err != nil {
+		resp = nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.log[at].resp, w.log[at].told = resp, time.Since(w.t0)
+	return resp, err
+}
+
+// sent is the heartbeats so far that match, all members' without one.
+func (r *rig) sent(what match) []beat {
+	synctest.Wait()
+	r.wire.mu.Lock()
+	defer r.wire.mu.Unlock()
+	var out []beat
+	for _, b := range r.wire.log {
+		if what(b.req) {
+			out = append(out, b)
+		}
+	}
+	return out
+}
+
+// sent is the member's own heartbeats so far.
+func (m *mem) sent(what match) []beat { return m.r.sent(from(m, what)) }
+
+func (r *rig) lookups() int {
+	synctest.Wait()
+	r.wire.mu.Lock()
+	defer r.wire.mu.Unlock()
+	return r.wire.finds
+}
+
+// dump is the last heartbeats, for a failed test.
+func (r *rig) dump() string {
+	all := r.sent(every)
+	var sb strings.Builder
+	for _, b := range all[max(0, len(all)-40):] {
+		fmt.Fprintln(&sb, b)
+	}
+	return sb.String()
+}
+
+// network is what lies between the clients and the brokers.
+type network struct {
+	dial func(ctx context.Context, network, address string) (net.Conn, error)
+
+	mu    sync.Mutex
+	down  bool              // nobody can connect
+	stall func([]byte) bool // writes that block until their connection is closed
+	open  map[*wireConn]bool
+	dials int
+}
+
+var errDown = errors.New("network is down")
+
+func (n *network) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	n.mu.Lock()
+	n.dials++
+	down := n.down
+	n.mu.Unlock()
+	if down {
+		return nil, errDown
+	}
+	nc, err := n.dial(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	c := &wireConn{Conn: nc, n: n, closed: make(chan struct{})}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.open[c] = true
+	return c, nil
+}
+
+// cut closes all connections; with down, nobody can connect any more.
+func (n *network) cut(down bool) {
+	n.mu.Lock()
+	n.down = down
+	open := make([]*wireConn, 0, len(n.open))
+	for c := range n.open {
+		open = append(open, c)
+	}
+	n.mu.Unlock()
+	for _, c := range open {
+		c.Close()
+	}
+}
+
+func (n *network) up() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.down = false
+}
+
+// conns is how many connections are open.
+func (n *network) conns() int {
+	synctest.Wait()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return len(n.open)
+}
+
+type wireConn struct {
+	net.Conn
+	n      *network
+	once   sync.Once
+	closed chan struct{}
+}
+
+func (c *wireConn) Write(b []byte) (int, error) {
+	c.n.mu.Lock()
+	stall := c.n.stall
+	c.n.mu.Unlock()
+	if stall != nil && stall(b) {
+		<-c.closed
+		return 0, net.ErrClosed
+	}
+	return c.Conn.Write(b)
+}
+
+func (c *wireConn) Close() error {
+	c.once.Do(func() { close(c.closed) })
+	c.n.mu.Lock()
+	delete(c.n.open, c)
+	c.n.mu.Unlock()
+	return c.Conn.Close()
+}
+
+// gaps are the times between heartbeats.
+func gaps(beats []beat) []time.Duration {
+	var out []time.Duration
+	for i := 1; i < len(beats); i++ {
+		out = append(out, beats[i].at-beats[i-1].at)
+	}
+	return out
+}
+
+// during keeps the heartbeats that were sent in [from, to).
+func during(beats []beat, from, to time.Duration) []beat {
+	return slices.DeleteFunc(slices.Clone(beats), func(b beat) bool { return b.at < from || b.at >= to })
+}
