@@ -12,6 +12,7 @@ const (
 
 	waveEvery  = time.Second            // a change that has to be carried to everybody: at most so often
 	coalesce   = 3 * time.Millisecond   // news that come together are carried together
+	lull       = 500 * time.Millisecond // nobody has joined or left for so long: time to tell a crowd
 	scoutEvery = 300 * time.Millisecond // while a new target is due and nobody has seen it
 	scouts     = 5
 )
@@ -31,21 +32,25 @@ type News struct {
 // of one process and group can tell each other what a coordinator tells each of
 // them only when it asks:
 //   - a member epoch newer than one's own means that a new target exists, which one
-//     has not heard of yet: whoever is behind should ask, those that own the most
-//     first, as they are the likely ones to give something up;
+//     has not heard of yet: whoever is behind should ask, in a wave;
 //   - partitions given up and acknowledged are ready for whoever waits for them, most
-//     likely those that own less;
+//     likely those that own least;
 //   - after a join or a leave a new target is due, but from 4.3 on it is made
 //     within some heartbeat, at most once a second: one member asks for all.
 //
-// A wave starts at most once a second; what comes meanwhile is absorbed by it. In a
-// crowd a token bucket keeps all early heartbeats below twice the plain
-// ones: a burst of one each, then as many as the plain ones.
+// A wave starts at most once a second; what comes meanwhile is absorbed by it.
+//
+// In a crowd a wave costs as much as a whole interval of plain heartbeats, so it
+// must not be spent while the next change is on its way: it waits for a lull, and
+// for a token for each that it wakes. The token bucket keeps the early heartbeats of a
+// crowd at no more than twice the plain ones over any 10 s, whatever happens.
 //
 // The zero value is not ready; see [NewWaves].
 type Waves struct {
 	sibs     []*sibling // in the order of joining, so that the same news give the same kicks
 	newest   int32      // member epoch
+	freed    int        // partitions given up since newest came
+	changed  time.Time  // when somebody joined or left
 	lastWave time.Time
 	due      time.Time // of the next Fire
 	scoutAt  time.Time
@@ -82,40 +87,54 @@ func (w *Waves) Remove(id uint64) {
 
 // Tell takes the news of member id.
 func (w *Waves) Tell(now time.Time, id uint64, n News) {
+	i := slices.IndexFunc(w.sibs, func(s *sibling) bool { return s.id == id })
+	if i < 0 {
+		return
+	}
 	if n.Interval > 0 {
 		w.interval = n.Interval
 	}
-	var from *sibling
-	for _, s := range w.sibs {
-		if s.id == id {
-			from = s
-		}
-	}
-	if from == nil {
-		return
-	}
+	from := w.sibs[i]
+	freed := max(1, from.owned-n.Owned)
 	from.epoch, from.owned, from.wants = n.Epoch, n.Owned, false
-	if n.Epoch > w.newest {
-		w.newest = n.Epoch
-		w.scouting = 0 // the new target is here
-	} else if n.Change {
-		w.scouting, w.scoutAt = scouts, now.Add(scoutEvery)
+	if n.Change {
+		w.changed = now
 	}
-	if n.Change && n.Epoch == 0 {
-		// It left. In a group that was at rest any heartbeat brings the new target.
+	if n.Epoch > w.newest { // a new target is here
+		w.newest, w.freed, w.scouting = n.Epoch, 0, 0
+	}
+	switch {
+	case n.Change && n.Epoch > 0: // it may have been told of the target before its own
+		w.scouting, w.scoutAt = scouts-1, now.Add(scoutEvery)
+	case n.Change: // It left. In a group that was at rest any heartbeat brings the new target.
 		w.scouting, w.scoutAt = scouts, now
-		for _, s := range w.sibs {
-			s.wants = s.epoch > 0
-		}
 	}
-	if n.Freed {
-		for _, s := range w.sibs {
-			if s != from && s.epoch == w.newest && (s.owned < n.Owned || s.owned == 0) {
-				s.wants = true
-			}
-		}
+	switch {
+	case n.Change && n.Epoch == 0 && !w.crowded():
+		w.offer(from, len(w.sibs))
+	case n.Freed:
+		w.freed += freed
+		w.offer(from, w.freed)
 	}
 	w.plan(now)
+}
+
+// offer marks those that what from gave up may be for: of a crowd the n that own
+// least, else all that own less.
+func (w *Waves) offer(from *sibling, n int) {
+	for _, s := range w.byOwned() {
+		if s == from || s.epoch == 0 {
+			continue
+		}
+		if w.crowded() {
+			if n--; n < 0 {
+				return
+			}
+		} else if from.epoch > 0 && (s.epoch < w.newest || s.owned >= from.owned && s.owned > 0) {
+			continue
+		}
+		s.wants = true
+	}
 }
 
 // behind reports whether s has not heard of the newest target.
@@ -123,6 +142,7 @@ func (w *Waves) behind(s *sibling) bool {
 	return s.epoch > 0 && s.epoch < w.newest && s.told < w.newest
 }
 
+// plan sets due.
 func (w *Waves) plan(now time.Time) {
 	w.due = time.Time{}
 	at := func(t time.Time) {
@@ -130,20 +150,40 @@ func (w *Waves) plan(now time.Time) {
 			w.due = t
 		}
 	}
+	behind := 0
 	for _, s := range w.sibs {
 		if s.wants {
-			at(now.Add(coalesce))
+			at(latest(now.Add(coalesce), w.affordable(now, 1+w.reserve(now))))
 		}
 		if w.behind(s) {
-			at(latest(now.Add(coalesce), w.lastWave.Add(waveEvery)))
+			behind++
 		}
 	}
+	if behind > 0 {
+		at(latest(now.Add(coalesce), w.waveAt(now, behind)))
+	}
 	if w.scouting > 0 {
-		at(w.scoutAt)
+		at(latest(w.scoutAt, w.affordable(now, 1)))
 	}
-	if !w.due.IsZero() && w.crowded() && w.refill(now) < 1 {
-		w.due = latest(w.due, now.Add(w.interval/time.Duration(len(w.sibs))))
+}
+
+// waveAt is when a wave that wakes n may start.
+func (w *Waves) waveAt(now time.Time, n int) time.Time {
+	t := w.lastWave.Add(waveEvery)
+	if !w.crowded() {
+		return t
 	}
+	return latest(latest(t, w.calmAt()), w.affordable(now, n))
+}
+
+// calmAt is when the last join or leave is so far back that no other is expected, and
+// its target is here or will not come by asking.
+func (w *Waves) calmAt() time.Time {
+	t := w.changed.Add(lull)
+	if w.scouting > 0 {
+		t = latest(t, w.scoutAt.Add(time.Duration(w.scouting-1)*scoutEvery))
+	}
+	return t
 }
 
 // Due is when Fire has something to do; zero: never.
@@ -154,42 +194,34 @@ func (w *Waves) Fire(now time.Time) []uint64 {
 	if w.due.IsZero() || now.Before(w.due) {
 		return nil
 	}
-	var kicks []uint64
-	wave := !now.Before(w.lastWave.Add(waveEvery))
-	w.refill(now)
-	kick := func(s *sibling) bool {
-		if w.crowded() {
-			if w.tokens < 1 {
-				return false
-			}
-			w.tokens--
-		}
-		kicks = append(kicks, s.id)
-		s.told, s.wants = w.newest, false
-		return true
-	}
-	for _, s := range w.by(func(a, b *sibling) int { return a.owned - b.owned }) {
-		if s.wants && !kick(s) {
-			break
+	var wake []*sibling
+	sibs := w.byOwned()
+	for _, s := range sibs {
+		if s.wants && !now.Before(w.affordable(now, 1+len(wake)+w.reserve(now))) {
+			wake = append(wake, s)
 		}
 	}
-	if wave {
-		for _, s := range w.by(func(a, b *sibling) int { return b.owned - a.owned }) {
-			if !w.behind(s) {
-				continue
-			}
-			w.lastWave = now
-			if !kick(s) {
-				break
-			}
-		}
+	// Those that own most come first: they are likely to have to give something up.
+	slices.Reverse(sibs)
+	ahead := func(s *sibling) bool { return !w.behind(s) || slices.Contains(wake, s) }
+	if all := slices.DeleteFunc(slices.Clone(sibs), ahead); len(all) > 0 && !now.Before(w.waveAt(now, len(all))) {
+		w.lastWave = now
+		wake = append(wake, all...)
 	}
 	if w.scouting > 0 && !now.Before(w.scoutAt) {
 		w.scouting--
 		w.scoutAt = now.Add(scoutEvery)
-		if s := w.scout(); s != nil && len(kicks) == 0 {
-			kick(s)
+		if s := w.scout(); s != nil && len(wake) == 0 {
+			wake = append(wake, s)
 		}
+	}
+	var kicks []uint64
+	for _, s := range wake {
+		if !w.spend(now) {
+			break
+		}
+		kicks = append(kicks, s.id)
+		s.told, s.wants = w.newest, false
 	}
 	w.plan(now)
 	return kicks
@@ -197,7 +229,7 @@ func (w *Waves) Fire(now time.Time) []uint64 {
 
 // scout is who asks for all: who owns least has the most to win.
 func (w *Waves) scout() *sibling {
-	for _, s := range w.by(func(a, b *sibling) int { return a.owned - b.owned }) {
+	for _, s := range w.byOwned() {
 		if s.epoch > 0 {
 			return s
 		}
@@ -205,26 +237,64 @@ func (w *Waves) scout() *sibling {
 	return nil
 }
 
-func (w *Waves) by(cmp func(a, b *sibling) int) []*sibling {
+func (w *Waves) byOwned() []*sibling {
 	out := slices.Clone(w.sibs)
-	slices.SortStableFunc(out, cmp)
+	slices.SortStableFunc(out, func(a, b *sibling) int { return a.owned - b.owned })
 	return out
 }
 
 func (w *Waves) crowded() bool { return len(w.sibs) >= Crowd }
 
-// refill brings the token bucket up to date: a burst of one heartbeat a member,
-// and as many a second as the plain ones are.
-func (w *Waves) refill(now time.Time) float64 {
-	n := float64(len(w.sibs))
-	if w.filled.IsZero() {
-		w.tokens = n
-	} else {
-		w.tokens += n * now.Sub(w.filled).Seconds() / w.interval.Seconds()
+// The token bucket of a crowd of n: n tokens an interval, which is the plain rate, and
+// a burst of what 10 s bring, but no more than two each.
+func (w *Waves) burst() float64 {
+	return float64(len(w.sibs)) * min(2, 10/w.interval.Seconds())
+}
+
+func (w *Waves) perSecond() float64 { return float64(len(w.sibs)) / w.interval.Seconds() }
+
+// reserve is what has to stay in the bucket for the wave at the end of the changes.
+func (w *Waves) reserve(now time.Time) int {
+	if now.Before(w.calmAt()) {
+		return len(w.sibs)
 	}
+	return 0
+}
+
+func (w *Waves) refill(now time.Time) {
+	if w.filled.IsZero() {
+		w.tokens = w.burst() / 2
+	} else {
+		w.tokens += w.perSecond() * now.Sub(w.filled).Seconds()
+	}
+	w.tokens = min(w.tokens, w.burst())
 	w.filled = now
-	w.tokens = min(w.tokens, n)
-	return w.tokens
+}
+
+// affordable is when there are tokens for n heartbeats, or the bucket is full.
+func (w *Waves) affordable(now time.Time, n int) time.Time {
+	if !w.crowded() {
+		return now
+	}
+	w.refill(now)
+	missing := min(float64(n), w.burst()) - w.tokens
+	if missing <= 0 {
+		return now
+	}
+	return now.Add(time.Duration(missing/w.perSecond()*float64(time.Second)) + time.Millisecond)
+}
+
+// spend takes a token, if the members are a crowd.
+func (w *Waves) spend(now time.Time) bool {
+	if !w.crowded() {
+		return true
+	}
+	w.refill(now)
+	if w.tokens < 1 {
+		return false
+	}
+	w.tokens--
+	return true
 }
 
 func latest(a, b time.Time) time.Time {

@@ -49,6 +49,7 @@ func (m *machine) reply(now time.Time, in heartbeat.Input) {
 	switch {
 	case f.phase == heartbeat.PhaseLeave && !f.release:
 		m.leaveAnswered(now, f, resp, in.Err)
+	case f.void:
 	case f.abandoned:
 		m.lateJoin(now, f, resp, in.Err)
 	case m.lv.sending:

@@ -19,7 +19,7 @@ type runner struct {
 	base  context.Context
 	id    uint64
 	ctx   *callbackContext
-	wg    sync.WaitGroup
+	over  chan struct{} // closed when the last callback's goroutine ends
 }
 
 // callbackContext has the values of Run's context but not its end, and an end of
@@ -49,6 +49,14 @@ func (c *callbackContext) endBy(by time.Time, cause error) {
 	c.timer = time.AfterFunc(time.Until(by), func() { c.cancel(cause) })
 }
 
+// end releases what the context holds, once its callback has returned.
+func (c *callbackContext) end() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.timer.Stop()
+	c.cancel(context.Canceled)
+}
+
 func (r *runner) start(ctx context.Context) {
 	r.base = context.WithValue(context.WithoutCancel(ctx), callbackKey{}, r.owner)
 }
@@ -68,13 +76,15 @@ func (r *runner) call(call callbackCall) {
 	ctx, cancel := context.WithCancelCause(r.base)
 	cb := &callbackContext{Context: ctx, cancel: cancel}
 	cb.endBy(call.by, call.cause)
-	r.id, r.ctx = call.id, cb
-	r.wg.Go(func() {
-		defer cb.endBy(time.Now(), context.Canceled)
+	over := make(chan struct{})
+	r.id, r.ctx, r.over = call.id, cb, over
+	go func() {
+		defer close(over)
+		defer cb.end()
 		began := time.Now()
 		err := protect(name, func() error { return fn(cb, call.parts) })
 		r.owner.loop.Post(inCallback{id: call.id, err: err, took: time.Since(began)})
-	})
+	}()
 }
 
 // protect makes every way out of a callback an error: a returned one, a panic, and
@@ -111,9 +121,17 @@ func (r *runner) deadline(d callbackDeadline) {
 	}
 }
 
-// stop ends the context of a callback that still runs: it has had its time.
+// stop ends the context of a callback that still runs: it has had its time. One
+// that is just returning is waited for.
 func (r *runner) stop() {
-	if r.ctx != nil {
-		r.ctx.cancel(ErrShutdown)
+	if r.ctx == nil {
+		return
+	}
+	r.ctx.cancel(ErrShutdown)
+	t := time.NewTimer(50 * time.Millisecond)
+	defer t.Stop()
+	select {
+	case <-r.over:
+	case <-t.C:
 	}
 }

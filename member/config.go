@@ -167,6 +167,15 @@ func (f *faults) duration(field string, d, least time.Duration) {
 	}
 }
 
+// Validate checks the configuration without making a member, as [NewConsumer] does
+// with what can be seen without a client. The error is a [*ConfigError] with every fault.
+func (c ConsumerConfig) Validate() error {
+	if f := c.check(); len(f) > 0 {
+		return &ConfigError{Faults: f}
+	}
+	return nil
+}
+
 // check returns every fault of c, as its caller wrote it.
 func (c ConsumerConfig) check() faults {
 	var f faults

@@ -3,6 +3,7 @@ package member
 import (
 	"context"
 	crand "crypto/rand"
+	"errors"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -111,10 +112,17 @@ func (c *Consumer) build(given ConsumerConfig) {
 		src = rand.NewPCG(rand.Uint64(), rand.Uint64())
 	}
 	c.relay = newRelay(c.cfg.Hooks, c.cfg.Logger)
-	m := newMachine(c.cfg, c.id, machineAux{rand: rand.New(src), isAuth: kgotransport.IsAuth, observeBeat: c.relay.wantsHeartbeats()})
+	m := newMachine(c.cfg, c.id, machineAux{rand: rand.New(src), isAuth: authFailure, observeBeat: c.relay.wantsHeartbeats()})
 	c.loop = heartbeat.NewLoop(m, c.transport, c.id.Group, c.host)
 	c.snapshot.Store(&Snapshot{Identity: c.id, Assignment: Partitions{}})
 	c.runner = runner{owner: c, cfg: &c.cfg}
+}
+
+// authFailure: did the set-up of a connection fail by TLS or authentication, and is
+// that sure? Once a request was written, the connection was fine.
+func authFailure(err error) (auth, sure bool) {
+	auth = errors.Is(err, heartbeat.ErrNotSent) && kgotransport.IsAuth(err)
+	return auth, auth && !kgotransport.IsAuthGuess(err)
 }
 
 // Run joins the group and stays in it. When ctx ends it lets go of what is owned
@@ -267,8 +275,8 @@ type Subscription struct {
 func (c *Consumer) Subscribe(ctx context.Context, s Subscription) error {
 	check := c.cfg
 	check.Topics, check.Regex = s.Topics, s.Regex
-	if f := check.check(); len(f) > 0 {
-		return &ConfigError{Faults: f}
+	if err := check.Validate(); err != nil {
+		return err
 	}
 	result := make(chan error, 1)
 	c.mu.Lock()

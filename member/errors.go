@@ -101,9 +101,17 @@ type ConfigFault struct {
 func (e *ConfigError) Error() string {
 	parts := make([]string, len(e.Faults))
 	for i, f := range e.Faults {
-		parts[i] = fmt.Sprintf("%s = %#v: want %s", f.Field, f.Value, f.Want)
+		parts[i] = fmt.Sprintf("%s = %s: want %s", f.Field, show(f.Value), f.Want)
 	}
 	return "invalid member configuration: " + strings.Join(parts, "; ")
+}
+
+func show(v any) string {
+	switch v.(type) {
+	case string, []string:
+		return fmt.Sprintf("%q", v)
+	}
+	return fmt.Sprintf("%v", v)
 }
 
 // Unwrap gives the causes.

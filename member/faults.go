@@ -73,40 +73,40 @@ func (m *machine) refusedError(f flight, resp *kmsg.ConsumerGroupHeartbeatRespon
 
 // trouble is a run of attempts without an answer.
 type trouble struct {
-	since time.Time
-	told  bool
-	auth  bool
+	told, toldAuth bool
+	authSince      time.Time // TLS or authentication have failed since, and nothing else
 }
 
 // unreachable tells once per run of failures that nobody answers; the member
-// keeps trying. Authentication and TLS failures end it when they have
-// lasted for a session: a credential that is being rotated gets its chance, a wrong
-// one does not retry for ever.
+// keeps trying. TLS and authentication failures end it when they, and nothing
+// else, have lasted for a session: a credential that is being rotated gets its chance, a
+// wrong one does not retry for ever. A mere guess that it is one of them ends only
+// a member that never got in.
 func (m *machine) unreachable(now time.Time, f flight, err error) {
 	t := &m.trust.trouble
-	if t.since.IsZero() {
-		t.since = now
-	}
-	auth := m.aux.isAuth != nil && m.aux.isAuth(err)
-	what, advice := NoticeUnreachable, "no answer from a coordinator; trying on"
-	if auth {
-		what, advice = NoticeAuth, "TLS or authentication failed; trying on for the session timeout"
+	var auth, sure bool
+	if m.aux.isAuth != nil {
+		auth, sure = m.aux.isAuth(err)
 	}
 	e := m.errorf(f.phase.String(), codeOf(err), "", err)
-	if !t.told || auth != t.auth {
-		t.told, t.auth = true, auth
-		if auth {
-			t.since = now
-		}
-		m.notice(now, what, advice, e)
+	switch {
+	case auth && !t.toldAuth:
+		t.toldAuth = true
+		m.notice(now, NoticeAuth, "TLS or authentication failed; trying on for the session timeout", e)
+	case !auth && !t.told:
+		t.told = true
+		m.notice(now, NoticeUnreachable, "no answer from a coordinator; trying on", e)
 	}
-	if auth && now.Sub(t.since) >= m.cfg.Timing.SessionTimeout {
-		e.Advice = "check the client's TLS and SASL options against the broker's listener"
-		m.fail(now, e, true)
-		return
-	}
-	if errors.Is(err, kerr.GroupAuthorizationFailed) {
+	switch {
+	case errors.Is(err, kerr.GroupAuthorizationFailed):
 		e.Advice = "the principal needs READ on the group"
+		m.fail(now, e, true)
+	case !auth:
+		t.authSince = time.Time{}
+	case t.authSince.IsZero():
+		t.authSince = now
+	case now.Sub(t.authSince) >= m.cfg.Timing.SessionTimeout && (sure || m.trust.last.IsZero()):
+		e.Advice = "check the client's TLS and SASL options against the broker's listener"
 		m.fail(now, e, true)
 	}
 }

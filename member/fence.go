@@ -59,6 +59,7 @@ func (m *machine) fenced(now time.Time, f flight, o heartbeat.Outcome, resp *kms
 // (KAFKA-20321), and the join follows when OnLost has returned.
 func (m *machine) loseAll(now time.Time, why error) {
 	m.epoch = 0
+	m.voidBeats()
 	m.join.rejoin = true
 	m.trust.gone()
 	m.early.Stop()
@@ -66,6 +67,16 @@ func (m *machine) loseAll(now time.Time, why error) {
 	m.cancelCallback(ErrLost)
 	m.own.lose()
 	m.to(now, StateFenced, why)
+}
+
+// voidBeats: the answer to a heartbeat of a membership that is over must not bring
+// it back.
+func (m *machine) voidBeats() {
+	for i := range m.flights {
+		if f := &m.flights[i]; f.phase == heartbeat.PhaseBeat && !f.look {
+			f.void = true
+		}
+	}
 }
 
 // joinFenced: the coordinator has us under an epoch that it does not let us leave

@@ -57,16 +57,17 @@ func each[T any](hs []Hooks, pick func(Hooks) func(T)) func(T) {
 
 // Event is what all Infos have.
 type Event struct {
-	Member Identity
-	At     time.Time // when it happened, not when the hook runs
+	Member      Identity
+	At          time.Time // when it happened, not when the hook runs
+	State       State     // of the member then
+	MemberEpoch int32     // of the member then; 0 when not in the group
 }
 
 // StateInfo is a change of state.
 type StateInfo struct {
 	Event
-	From, To    State
-	MemberEpoch int32
-	Err         error // why, for FENCED and FATAL
+	From, To State
+	Err      error // why, for FENCED and FATAL
 }
 
 // Reason is why a heartbeat was sent.
@@ -139,7 +140,6 @@ func (o Ownership) MarshalText() ([]byte, error) { return []byte(o.String()), ni
 type OwnershipInfo struct {
 	Event
 	What         Ownership
-	MemberEpoch  int32
 	Delta, Owned Partitions // what came or went, and all that is owned after it
 	Took         time.Duration
 	Err          error // what the callback returned
@@ -189,7 +189,7 @@ type NoticeInfo struct {
 
 // LogValue implements slog.LogValuer.
 func (i StateInfo) LogValue() slog.Value {
-	return eventValue(i.Event, slog.Any("from", i.From), slog.Any("to", i.To), slog.Int("member_epoch", int(i.MemberEpoch)), errAttr(i.Err))
+	return eventValue(i.Event, slog.Any("from", i.From), slog.Any("to", i.To), errAttr(i.Err))
 }
 
 // LogValue implements slog.LogValuer.
@@ -200,7 +200,7 @@ func (i HeartbeatInfo) LogValue() slog.Value {
 
 // LogValue implements slog.LogValuer.
 func (i OwnershipInfo) LogValue() slog.Value {
-	return eventValue(i.Event, slog.Any("what", i.What), slog.Int("member_epoch", int(i.MemberEpoch)), slog.String("delta", i.Delta.String()),
+	return eventValue(i.Event, slog.Any("what", i.What), slog.String("delta", i.Delta.String()),
 		slog.String("owned", i.Owned.String()), slog.Duration("took", i.Took), errAttr(i.Err))
 }
 
@@ -226,5 +226,6 @@ func eventValue(e Event, attrs ...slog.Attr) slog.Value {
 	if e.Member.InstanceID != "" {
 		all = append(all, slog.String("instance_id", e.Member.InstanceID))
 	}
+	all = append(all, slog.Any("state", e.State), slog.Int("member_epoch", int(e.MemberEpoch)))
 	return slog.GroupValue(append(all, attrs...)...)
 }

@@ -301,3 +301,10 @@ func (l *lab) wants(err error, targets ...error) {
 		}
 	}
 }
+
+const (
+	findCoordinator = int16(kmsg.FindCoordinator)
+	heartbeatKey    = int16(kmsg.ConsumerGroupHeartbeat)
+)
+
+func kgoClientID(id string) kgo.Opt { return kgo.ClientID(id) }

@@ -115,6 +115,7 @@ func (m *machine) fail(now time.Time, err error, mayLeave bool) {
 	}
 	m.lv.noLeave = !mayLeave
 	m.cancelCallback(ErrLost)
+	m.voidBeats()
 	if m.own.cb.id != 0 {
 		m.lv.callbackBy = m.patience(m.lv.callbackLimit())
 	}

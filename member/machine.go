@@ -51,8 +51,8 @@ type machine struct {
 // machineAux is what the machine is given from outside its configuration.
 type machineAux struct {
 	rand        *rand.Rand
-	isAuth      func(error) bool // is a failed attempt one of TLS or authentication?
-	observeBeat bool             // somebody wants HeartbeatInfo
+	isAuth      func(error) (auth, sure bool) // did an attempt fail by TLS or authentication?
+	observeBeat bool                          // somebody wants HeartbeatInfo
 }
 
 // flight is a request whose answer is not here.
@@ -65,6 +65,7 @@ type flight struct {
 	look      bool // not a heartbeat: a look at the group after a lost join
 	release   bool // a leave that makes room for a join of our own
 	abandoned bool // given up; a join's fate is in the ledger
+	void      bool // a heartbeat of a membership that is over: its answer changes nothing
 	last      bool // the heartbeat just before a -2
 	probed    time.Time
 	conn      uint64
@@ -229,7 +230,9 @@ func (m *machine) tick(now time.Time) {
 
 func (m *machine) emit(kind outKind, v any) { m.out = append(m.out, output{kind: kind, v: v}) }
 
-func (m *machine) event(now time.Time) Event { return Event{Member: m.id, At: now} }
+func (m *machine) event(now time.Time) Event {
+	return Event{Member: m.id, At: now, State: m.state, MemberEpoch: m.epoch}
+}
 
 func (m *machine) notice(now time.Time, what Notice, text string, err error) {
 	m.emit(outEvent, NoticeInfo{Event: m.event(now), What: what, Text: text, Err: err})

@@ -97,7 +97,7 @@ func (n *simNode) do(op simOp) {
 	case simBlind:
 		n.blind = n.w.now + op.d
 	case simSuspend:
-		n.sleep(op.d)
+		n.sleep(min(op.d, n.w.plan.quiet-n.w.now))
 	case simClock:
 		n.skew += op.d
 	case simIdle:
@@ -259,7 +259,7 @@ func (n *simNode) wait(now, at time.Time) {
 	wake := n.wakeN
 	n.w.after(d, func() {
 		if n.wakeN == wake {
-			n.plan(0)
+			n.turn()
 		}
 	})
 }

@@ -145,7 +145,7 @@ func (w *simWorld) calmDown() {
 	w.logf("-- faults end")
 	w.calm = true
 	for _, n := range w.nodes {
-		n.armed, n.calls = nil, nil
+		n.armed, n.calls, n.blind, n.idle = nil, nil, 0, 0
 	}
 	w.after(time.Second, w.lookForRest)
 }

@@ -52,11 +52,19 @@ func (r *rig) settled(ms ...*mem) time.Duration {
 }
 
 func (r *rig) rests(ms ...*mem) bool {
+	groups := map[string]coordinator.Group{}
 	for _, m := range ms {
 		s := m.Snapshot()
-		g := r.c.Group(s.Group)
+		if s.State != member.StateStable {
+			return false
+		}
+		g, ok := groups[s.Group]
+		if !ok {
+			g = r.c.Group(s.Group)
+			groups[s.Group] = g
+		}
 		at, ok := g.Member(m.id)
-		if !ok || g.State != "Stable" || s.State != member.StateStable || s.MemberEpoch != at.Epoch || s.Assignment.Len() != count(at.Owned) {
+		if !ok || g.State != "Stable" || s.MemberEpoch != at.Epoch || s.Assignment.Len() != count(at.Owned) {
 			return false
 		}
 	}

@@ -19,7 +19,7 @@ func (m *machine) callbackDone(now time.Time, v inCallback) {
 	}
 	m.publish(now)
 	m.emit(outEvent, OwnershipInfo{
-		Event: m.event(now), What: cb.what, MemberEpoch: m.epoch, Delta: m.partitions(cb.parts),
+		Event: m.event(now), What: cb.what, Delta: m.partitions(cb.parts),
 		Owned: m.partitions(m.own.owned), Took: v.took, Err: v.err,
 	})
 	if v.err != nil {
@@ -62,6 +62,7 @@ func (m *machine) loseOwned(now time.Time) {
 	by := now.Add(m.cfg.Timing.RebalanceTimeout)
 	if m.lv.asked {
 		by = m.lv.callbackLimit()
+		m.lv.callbackBy = m.patience(by)
 	}
 	m.emit(outCallback, callbackCall{id: m.own.cbSeq, what: Lost, parts: m.partitions(m.own.owned), by: by, cause: ErrRevoking})
 }
@@ -106,7 +107,7 @@ func (m *machine) resolve(now time.Time) (resolvable topicSet, wait bool) {
 		l.next, l.n = time.Time{}, 0
 		return m.own.target, false
 	}
-	if !l.running && !now.Before(l.next) {
+	if !l.running && (wait || !now.Before(l.next)) {
 		l.running, l.next = true, time.Time{}
 		m.emit(outLookup, missing)
 	}

@@ -32,7 +32,7 @@ type scope struct {
 	waiting []waiter
 	looking bool
 	members int
-	lookups sync.WaitGroup
+	lookups *sync.WaitGroup // of the members that run now
 	cancel  context.CancelFunc
 	ctx     context.Context
 }
@@ -127,6 +127,7 @@ func (s *scope) join(c *Consumer) {
 	defer s.mu.Unlock()
 	if s.members++; s.members == 1 {
 		s.ctx, s.cancel = context.WithCancel(context.Background())
+		s.lookups = new(sync.WaitGroup)
 	}
 	if c.cfg.Timing.EarlyBeats == 0 {
 		return
@@ -168,13 +169,13 @@ func (s *scope) leave(c *Consumer) {
 		}
 	}
 	s.members--
-	last := s.members == 0
+	last, lookups := s.members == 0, s.lookups
 	if last {
 		s.cancel()
 	}
 	s.mu.Unlock()
 	if last {
-		s.lookups.Wait()
+		lookups.Wait()
 	}
 }
 

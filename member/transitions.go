@@ -35,7 +35,7 @@ func (m *machine) to(now time.Time, s State, why error) {
 	}
 	m.state = s
 	m.publish(now)
-	m.emit(outEvent, StateInfo{Event: m.event(now), From: from, To: s, MemberEpoch: m.epoch, Err: why})
+	m.emit(outEvent, StateInfo{Event: m.event(now), From: from, To: s, Err: why})
 }
 
 // publish makes what is now so the Snapshot.

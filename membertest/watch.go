@@ -29,8 +29,8 @@ type watch struct {
 func newWatch(v *Verifier, who member.Identity) *watch {
 	w := &watch{v: v, n: len(v.members), who: who}
 	w.own = map[partition]time.Time{}
-	w.told = map[partition]bool{}
-	w.held = map[partition]bool{}
+	w.claimed = map[partition]bool{}
+	w.held = map[partition]time.Time{}
 	return w
 }
 
@@ -149,20 +149,21 @@ func (a *attempt) mayBePending() bool {
 type wireLife struct {
 	seen      bool
 	instance  string
-	beat      *attempt   // the last join or beat that was sent
-	flying    []*attempt // joins and beats without an answer
-	suspect   *Violation // by a beat, unless a -2 follows at once: rule 3
-	epoch     int32      // of the last accepted heartbeat; 0: not in the group
-	epochWas  int32      // before that
-	epochAt   time.Time  // when it was answered
-	lastEnd time.Time  // the last end of a join or beat
-	fencedAt  time.Time  // the last fence
-	fence     bool       // one that no StateInfo told of so far
-	maybe     bool       // some join may have been applied
-	owedSince time.Time  // a join that may have been applied was sent; zero: no leave is owed
-	leftAt    time.Time  // the last leave was sent
-	sessionAt time.Time  // -2 was checked for this accepted heartbeat
-	noName    time.Time  // FENCED_INSTANCE_ID was answered, and no join was sent since
+	beat      *attempt    // the last join or beat that was sent
+	flying    []*attempt  // joins and beats without an answer
+	doubts    []Violation // by a beat, unless a -2 follows at once: rule 3
+	epoch     int32       // of the last accepted heartbeat; 0: not in the group
+	epochWas  int32       // before that
+	epochAt   time.Time   // when it was answered
+	lastEnd   time.Time   // the last end of a join or beat
+	fencedAt  time.Time   // the last fence
+	fence     bool        // one that no StateInfo told of so far
+	maybe     bool        // some join may have been applied
+	owedSince time.Time   // a join that may have been applied was sent; zero: no leave is owed
+	leftAt    time.Time   // the last leave was sent
+	leaveDone bool        // the last leave was taken, and no join was sent since
+	lastSaid  outcome     // of the last join or beat that ended
+	noName    time.Time   // FENCED_INSTANCE_ID was answered, and no join was sent since
 }
 
 // sending takes a heartbeat that goes out.
@@ -175,15 +176,15 @@ func (w *watch) sending(a *attempt) {
 		w.ruleLeaveEpoch(a)
 		w.ruleMayLeave(a)
 		w.ruleBeatBeforeLeave(a)
-		w.leftAt = a.at
+		w.leftAt, w.epochWas, w.epoch = a.at, w.epoch, 0
 		if a.call.Epoch != -2 {
 			w.confirm()
 		}
-		w.suspect = nil
+		w.doubts = nil
 		return
 	case CallJoin:
 		w.ruleJoinIsFull(a)
-		w.noName = time.Time{}
+		w.noName, w.leaveDone = time.Time{}, false
 	case CallBeat:
 		w.ruleEpoch(a)
 		w.ruleFields(a)
@@ -200,10 +201,8 @@ func (w *watch) sending(a *attempt) {
 
 // confirm reports what only a -2 right behind it would have excused.
 func (w *watch) confirm() {
-	if w.suspect != nil {
-		w.v.found = append(w.v.found, *w.suspect)
-		w.suspect = nil
-	}
+	w.v.found = append(w.v.found, w.doubts...)
+	w.doubts = nil
 }
 
 // answered takes the end of a heartbeat.
@@ -216,9 +215,10 @@ func (w *watch) answered(a *attempt, now time.Time, resp kmsg.Response, err erro
 		w.owedSince = time.Time{}
 	}
 	if a.call.Kind == CallLeave {
+		w.leaveDone = w.leaveDone || a.outcome == accepted || a.fenced() || a.code == 69
 		return
 	}
-	w.lastEnd = now
+	w.lastEnd, w.lastSaid = now, a.outcome
 	for i, f := range w.flying {
 		if f == a {
 			w.flying = append(w.flying[:i:i], w.flying[i+1:]...)
@@ -232,6 +232,7 @@ func (w *watch) answered(a *attempt, now time.Time, resp kmsg.Response, err erro
 		}
 	}
 	switch {
+	case a.at.Before(w.leftAt): // it was given up for the leave
 	case a.outcome == accepted:
 		w.epochWas, w.epoch, w.epochAt = w.epoch, a.epoch, now
 	case a.fenced():

@@ -49,6 +49,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/rollcall-go/rollcall/member"
 	"github.com/rollcall-go/rollcall/membertest/brokers"
 )
 
@@ -148,8 +149,17 @@ func consume(ctx context.Context, o options, conn []kgo.Opt, stdout, stderr io.W
 	case !flushed:
 		log.Warn("stdout is blocked: the last lines are lost")
 	}
-	if err != nil || broken != nil {
+	switch {
+	case is[*member.ConfigError](err): // of what only the client can tell
+		fmt.Fprintln(stderr, "consumer:", err)
+		return exitUsage
+	case err != nil, broken != nil:
 		return exitFailed
 	}
 	return exitClean
+}
+
+func is[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
 }

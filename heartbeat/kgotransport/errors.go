@@ -71,17 +71,22 @@ func lookupError(group string, code int16, message *string) error {
 
 // IsAuth reports whether err is a failure of SASL or TLS, so that the same
 // attempt will most likely fail again. It is about the connection only if err
-// also matches heartbeat.ErrNotSent: kgo makes a *kgo.ErrFirstReadEOF, its guess
-// that SASL or TLS is missing, also from a connection that a broker closed for
-// another reason before it gave its first answer. So take it as a hint at once
-// and as a fact when it repeats.
-func IsAuth(err error) bool {
+// also matches heartbeat.ErrNotSent: see [IsAuthGuess] for what else it may be.
+func IsAuth(err error) bool { return isSASL(err) || isTLS(err) || IsAuthGuess(err) }
+
+// IsAuthGuess reports whether err is kgo's guess that SASL or TLS is missing
+// (*kgo.ErrFirstReadEOF). kgo also makes it from a connection that a broker, or a
+// load balancer, closed for another reason before its first answer: it is no
+// ground to give up.
+func IsAuthGuess(err error) bool { return is[*kgo.ErrFirstReadEOF](err) }
+
+func isSASL(err error) bool {
 	for _, e := range []error{kerr.SaslAuthenticationFailed, kerr.UnsupportedSaslMechanism, kerr.IllegalSaslState} {
 		if errors.Is(err, e) {
 			return true
 		}
 	}
-	return is[*kgo.ErrFirstReadEOF](err) || isTLS(err)
+	return false
 }
 
 func isTLS(err error) bool {

@@ -164,7 +164,7 @@ func TestPortTaken(t *testing.T) {
 // for longer may find only now that a node's end has cut its connection.
 func (m *groupMember) mustBeat(t *testing.T, c *Cluster) {
 	t.Helper()
-	cl := c.Client()
+	cl := c.Client(kgo.RequestTimeoutOverhead(time.Second)) // it may ask a paused node first
 	defer cl.Close()
 	_, err := m.beatKafka(testContext(t), c, cl)
 	check(t, err)

@@ -32,7 +32,7 @@ func readFrame(r io.Reader) ([]byte, error) {
 	return f, err
 }
 
-// correlation returns the number that ties an answer to its request; it is at
+// answerCorrelation returns the number that ties an answer to its request; it is at
 // another place in a request.
 func answerCorrelation(f []byte) int32 { return int32(binary.BigEndian.Uint32(f[4:])) }
 

@@ -54,6 +54,13 @@ func (p *Play) first() int32 {
 // beat sends a heartbeat.
 func (p *Play) beat(id string, epoch int32, fields ...field) answer {
 	p.Helper()
+	q, a := p.send(id, epoch, fields)
+	p.Logf("%-5.20q at %2d%s: %s", q.MemberID, epoch, brief(q), show(a))
+	return a
+}
+
+func (p *Play) send(id string, epoch int32, fields []field) (*kmsg.ConsumerGroupHeartbeatRequest, answer) {
+	p.Helper()
 	q := kmsg.NewPtrConsumerGroupHeartbeatRequest()
 	q.Version = 1
 	q.Group, q.MemberID, q.MemberEpoch = p.group, id, epoch
@@ -62,8 +69,7 @@ func (p *Play) beat(id string, epoch int32, fields ...field) answer {
 	}
 	a, err := p.Heartbeat(q)
 	p.check(err)
-	p.Logf("%-10.20q at %2d%s: %s", q.MemberID, epoch, brief(q), show(a))
-	return a
+	return q, a
 }
 
 // join sends a valid join for t12, changed by fields.
@@ -164,8 +170,9 @@ func (p *Play) code(got int16, err error) func(want *kerr.Error) {
 func (p *Play) until(id string, epoch int32, fields ...field) answer {
 	p.Helper()
 	for range 150 {
-		a := p.beat(id, epoch, fields...)
+		_, a := p.send(id, epoch, fields)
 		if a.ErrorCode != 0 || a.MemberEpoch != epoch || a.Assignment != nil {
+			p.Logf("%-5.20q at %2d, in time: %s", id, epoch, show(a))
 			return a
 		}
 		p.Sleep(20 * time.Millisecond)

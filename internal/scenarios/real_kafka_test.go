@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/rollcall-go/rollcall/internal/kafkatest"
 	"github.com/rollcall-go/rollcall/membertest/coordinator"
@@ -17,7 +18,7 @@ import (
 
 // side is how many scenarios run side by side. Most of them wait most of the
 // time.
-const side = 12
+const side = 24
 
 // props are the settings of the real brokers. Those of a later version are
 // nothing to an earlier one.
@@ -85,22 +86,25 @@ func TestReal(t *testing.T) {
 		v := start(t, c)
 		began := time.Now()
 		t.Cleanup(func() { t.Logf("%s took %v", c.Version(), time.Since(began).Round(100*time.Millisecond)) })
-		slots := make(chan struct{}, side)
-		t.Run("all", func(t *testing.T) {
-			for _, s := range All() {
-				t.Run(s.Name, func(t *testing.T) {
-					t.Parallel()
-					slots <- struct{}{}
-					defer func() { <-slots }()
-					prefix := unique()
-					if s.Interval != 0 && v >= v43 {
-						configure(t, c, prefix, map[string]string{
-							"consumer.assignment.interval.ms": strconv.Itoa(int(s.Interval.Milliseconds())),
-						})
-					}
-					Run(t, s, real(t, c, v), prefix)
-				})
-			}
-		})
+		var g errgroup.Group
+		g.SetLimit(side)
+		for _, s := range All() {
+			// Not t.Parallel: go test -parallel limits it to the number of CPUs.
+			g.Go(func() error {
+				t.Run(s.Name, func(t *testing.T) { playReal(t, c, v, s) })
+				return nil
+			})
+		}
+		_ = g.Wait()
 	})
+}
+
+func playReal(t *testing.T, c *kafkatest.Cluster, v coordinator.Version, s Scenario) {
+	prefix := unique()
+	if s.Interval != 0 && v >= v43 {
+		configure(t, c, prefix, map[string]string{
+			"consumer.assignment.interval.ms": strconv.Itoa(int(s.Interval.Milliseconds())),
+		})
+	}
+	Run(t, s, real(t, c, v), prefix)
 }

@@ -71,7 +71,8 @@ func (w *wire) TopicID(name string) ([16]byte, error) {
 }
 
 // waitTopic waits until the broker knows so many partitions of a topic: what
-// the controller accepted reaches it a moment later.
+// the controller accepted reaches it a moment later, and its group coordinator
+// a moment after that.
 func (w *wire) waitTopic(name string, partitions int32) error {
 	for range 500 {
 		t, err := w.topic(name)
@@ -79,6 +80,7 @@ func (w *wire) waitTopic(name string, partitions int32) error {
 			return err
 		}
 		if int32(len(t.Partitions)) == partitions && (t.ErrorCode == 0) == (partitions > 0) {
+			w.Sleep(200 * time.Millisecond)
 			return nil
 		}
 		w.Sleep(10 * time.Millisecond)
