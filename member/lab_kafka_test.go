@@ -308,3 +308,12 @@ const (
 )
 
 func kgoClientID(id string) kgo.Opt { return kgo.ClientID(id) }
+
+// stepOf is a join or leave as "epoch:code", with what happened to its answer.
+func stepOf(h kafkatest.Heartbeat) string {
+	s := fmt.Sprintf("%d:%d", h.Epoch, h.ErrorCode)
+	if h.Lost {
+		s += "(lost)"
+	}
+	return s
+}

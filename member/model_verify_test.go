@@ -18,7 +18,6 @@ type simWire struct {
 	recent     []time.Duration // send times of the last ten seconds
 	unknown    bool            // the last outcome was not an answer
 	refused    bool            // a refusal since the last full request that was accepted
-	owned      topicSet        // the last owned list
 	leaveOp    LeaveOperation
 }
 
@@ -77,7 +76,7 @@ func (n *simNode) checkJoinSent(q *kmsg.ConsumerGroupHeartbeatRequest) {
 	case text(q.SubscribedTopicRegex) != text(n.m.vals.Regex):
 		n.w.fail(n, "joins without its regex")
 	}
-	n.wire.owned, n.wire.epoch = nil, 0
+	n.wire.epoch = 0
 }
 
 func (n *simNode) checkBeatSent(t *simAttempt, q *kmsg.ConsumerGroupHeartbeatRequest) {
@@ -108,24 +107,21 @@ func ownedList(q *kmsg.ConsumerGroupHeartbeatRequest) (list topicSet) {
 	return list
 }
 
-// checkOwnedList: nothing leaves the list before its callback has returned, and
-// nothing comes into it before its own has (rule 17).
+// checkOwnedList: nothing leaves the list before its callback has returned (rule 17),
+// all that the application holds is in it, and nothing that was not assigned.
 func (wi *simWire) checkOwnedList(n *simNode, list topicSet) {
 	if !slices.IsSortedFunc(list, func(a, b topicParts) int { return slices.Compare(a.id[:], b.id[:]) }) {
 		n.w.fail(n, "the owned list is not sorted")
 	}
-	owned := n.own.owned
-	if cb := n.own.cb; cb != nil && cb.what == Assigned {
-		owned = owned.minus(cb.parts)
+	if missing := n.own.owned.minus(list); missing.len() > 0 {
+		n.w.fail(n, "%v is owned, and not in the owned list", missing)
 	}
-	gone, come := wi.owned.minus(list), list.minus(wi.owned)
-	if early := gone.minus(gone.minus(owned)); early.len() > 0 {
-		n.w.fail(n, "%v left the owned list before its callback returned", early)
+	if strange := list.minus(n.own.owned).minus(n.own.told); strange.len() > 0 {
+		n.w.fail(n, "%v is in the owned list, and neither owned nor assigned", strange)
 	}
-	if early := come.minus(owned); early.len() > 0 {
-		n.w.fail(n, "%v is in the owned list before OnAssigned returned", early)
+	if early := list.minus(list.minus(n.own.unacked)); early.len() > 0 {
+		n.w.fail(n, "%v is in the owned list that acknowledges its revocation", early)
 	}
-	wi.owned = list
 }
 
 // checkPace: rule 15.

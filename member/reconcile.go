@@ -72,6 +72,19 @@ func (o *ownership) shown() topicSet {
 	return o.owned.plus(o.adding)
 }
 
+// held is the owned list of a heartbeat: what nobody else may get. A list without a
+// partition is the word that we do not have it, whatever it was sent for: if one
+// is on its way while OnAssigned begins, and the coordinator has come to want the
+// partition back, it is another member's at once. So what was assigned is in the list
+// before its callback runs; only the acknowledgement of a revocation has what is
+// owned and nothing else (rules 17 and 18).
+func (o *ownership) held(leaving bool) topicSet {
+	if o.revoked || o.recreated || leaving {
+		return o.shown()
+	}
+	return o.shown().plus(o.target)
+}
+
 // lose forgets the target; OnLost for what is owned is owed.
 func (o *ownership) lose() {
 	o.target, o.assigned, o.unresolved, o.losing = nil, false, 0, true
@@ -85,7 +98,10 @@ func (m *machine) adopt(now time.Time, f flight, target topicSet, has, moved boo
 		m.join.fences, m.trust.streak = 0, 0
 	}
 	if m.state == StatePrepareLeaving {
-		return // the epoch is taken, the assignment is not: it goes anyway
+		// The epoch is taken, and shown, as OnRevoked commits with it. The assignment is
+		// not: it goes anyway.
+		m.publish(now)
+		return
 	}
 	joined := m.state == StateJoining
 	changed := has && (!m.own.assigned || !target.equal(m.own.target))
@@ -142,15 +158,11 @@ func (m *machine) acknowledged(now time.Time) {
 // either gives up or takes, and the next one begins when its acknowledgement was
 // answered. Source: AbstractMembershipManager.maybeReconcile, Kafka 4.3.
 func (m *machine) reconcile(now time.Time) {
-	if m.own.cb.id != 0 {
-		return
-	}
-	if m.own.losing {
+	if m.own.losing && m.own.cb.id == 0 {
 		m.loseOwned(now)
 		return
 	}
-	ready := m.state == StateReconciling || m.state == StateStable || m.state == StateAcknowledging && m.own.acked
-	if !ready || !m.own.assigned {
+	if !m.reconciling() {
 		return
 	}
 	resolvable, wait := m.resolve(now)
@@ -177,6 +189,14 @@ func (m *machine) reconcile(now time.Time) {
 	default:
 		m.to(now, StateReconciling, nil)
 	}
+}
+
+// reconciling reports whether the next step of a round may be taken now.
+func (m *machine) reconciling() bool {
+	if m.own.cb.id != 0 || m.own.losing || !m.own.assigned {
+		return false
+	}
+	return m.state == StateReconciling || m.state == StateStable || m.state == StateAcknowledging && m.own.acked
 }
 
 // going is what is owned and not assigned any more. A topic whose name is assigned
@@ -214,7 +234,6 @@ func (m *machine) call(now time.Time, what Ownership, parts topicSet) {
 // acknowledge sends the owned list, at once (rule 17).
 func (m *machine) acknowledge(now time.Time) {
 	m.own.ackDue, m.own.acked = false, false
-	m.vals.Owned = m.own.owned.wire()
 	m.delta.Changed(heartbeat.FieldOwned)
 	m.to(now, StateAcknowledging, nil)
 	m.ask(ReasonAck)

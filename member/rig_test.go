@@ -86,8 +86,16 @@ func newRig(t *testing.T, cfg brokers.Config) *rig {
 }
 
 // client makes a kgo client that reaches the cluster through the rig's network.
-func (r *rig) client(opts ...kgo.Opt) *kgo.Client {
-	opts = append([]kgo.Opt{kgo.SeedBrokers(r.c.Addrs()...), kgo.Dialer(r.net.DialContext)}, opts...)
+func (r *rig) client(opts ...kgo.Opt) *kgo.Client { return r.clientOn(r.net, opts...) }
+
+// elsewhere is a client with a network of its own: another process.
+func (r *rig) elsewhere(opts ...kgo.Opt) (*kgo.Client, *network) {
+	n := &network{dial: r.c.DialContext, open: map[*wireConn]bool{}}
+	return r.clientOn(n, opts...), n
+}
+
+func (r *rig) clientOn(n *network, opts ...kgo.Opt) *kgo.Client {
+	opts = append([]kgo.Opt{kgo.SeedBrokers(r.c.Addrs()...), kgo.Dialer(n.DialContext)}, opts...)
 	cl, err := kgo.NewClient(opts...)
 	if err != nil {
 		r.Fatal(err)

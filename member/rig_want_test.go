@@ -253,3 +253,19 @@ func (r *rig) checkOwners() {
 		}
 	}
 }
+
+// wantFaults fails the test unless err is a *member.ConfigError about just these fields.
+func wantFaults(r *rig, err error, fields ...string) {
+	r.Helper()
+	e, ok := errors.AsType[*member.ConfigError](err)
+	if !ok {
+		r.Fatalf("got %v (%T), want a *member.ConfigError", err, err)
+	}
+	var got []string
+	for _, f := range e.Faults {
+		got = append(got, f.Field)
+	}
+	slices.Sort(got)
+	slices.Sort(fields)
+	r.equal("fields with faults", got, fields)
+}

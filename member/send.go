@@ -70,11 +70,15 @@ func (m *machine) due() time.Time {
 
 // wakeAt is the earliest time at which something other than a request is due.
 func (m *machine) wakeAt() time.Time {
-	t := m.trust.wakeAt()
-	t = earliest(t, m.trust.pollBy)
-	t = earliest(t, m.lv.callbackBy)
-	t = earliest(t, m.own.lookup.next)
-	return earliest(t, m.lv.giveUp)
+	t := earliest(m.trust.wakeAt(), m.lv.callbackBy)
+	// Only what tick would act on: to wait for a time that is past is to spin.
+	if !m.lv.asked {
+		t = earliest(t, m.trust.pollBy)
+	}
+	if m.reconciling() {
+		t = earliest(t, m.own.lookup.next)
+	}
+	return t
 }
 
 func (m *machine) sendBeat(now time.Time) heartbeat.Action {
@@ -155,6 +159,9 @@ func (m *machine) send(now time.Time, phase heartbeat.Phase, epoch int32, set he
 		m.req = kmsg.NewPtrConsumerGroupHeartbeatRequest()
 	}
 	m.seq++
+	if phase == heartbeat.PhaseBeat && set.Has(heartbeat.FieldOwned) {
+		m.vals.Owned = m.own.held(m.lv.asked).wire()
+	}
 	m.vals.Build(m.req, epoch, set)
 	full := heartbeat.IsFull(m.req)
 	if phase != heartbeat.PhaseLeave {
