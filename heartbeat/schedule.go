@@ -71,11 +71,16 @@ func (s *Schedule) Accepted(now time.Time, interval, throttle time.Duration) boo
 	s.failures, s.notBefore = 0, time.Time{}
 	s.recent = [Budget]time.Time{}
 	s.Throttle(now, throttle)
-	if interval <= 0 || interval > s.maxWait {
+	if !s.Adopts(interval) {
 		return false
 	}
 	s.interval = interval
 	return true
+}
+
+// Adopts reports whether interval, from an accepted answer, is one to adopt.
+func (s *Schedule) Adopts(interval time.Duration) bool {
+	return interval > 0 && interval <= s.maxWait
 }
 
 // Throttle holds requests back for d, but never for longer than a third of the

@@ -51,7 +51,9 @@ type Waves struct {
 	newest   int32      // member epoch
 	freed    int        // partitions given up since newest came
 	changed  time.Time  // when somebody joined or left
+	left     bool       // it left
 	lastWave time.Time
+	heard    time.Time // the first news since the last Fire; zero: none
 	due      time.Time // of the next Fire
 	scoutAt  time.Time
 	scouting int
@@ -98,14 +100,17 @@ func (w *Waves) Tell(now time.Time, id uint64, n News) {
 	freed := max(1, from.owned-n.Owned)
 	from.epoch, from.owned, from.wants = n.Epoch, n.Owned, false
 	if n.Change {
-		w.changed = now
+		w.changed, w.left = now, n.Epoch == 0
 	}
-	if n.Epoch > w.newest { // a new target is here
+	fresh := n.Epoch > w.newest
+	if fresh { // a new target is here
 		w.newest, w.freed, w.scouting = n.Epoch, 0, 0
 	}
 	switch {
-	case n.Change && n.Epoch > 0: // it may have been told of the target before its own
+	case n.Change && n.Epoch > 0 && (!fresh || w.crowded()):
+		// Of a crowd it may have been told of the target before its own; with few, who joined asks.
 		w.scouting, w.scoutAt = scouts-1, now.Add(scoutEvery)
+	case n.Change && n.Epoch > 0:
 	case n.Change: // It left. In a group that was at rest any heartbeat brings the new target.
 		w.scouting, w.scoutAt = scouts, now
 	}
@@ -115,6 +120,9 @@ func (w *Waves) Tell(now time.Time, id uint64, n News) {
 	case n.Freed:
 		w.freed += freed
 		w.offer(from, w.freed)
+	}
+	if w.heard.IsZero() {
+		w.heard = now
 	}
 	w.plan(now)
 }
@@ -150,17 +158,21 @@ func (w *Waves) plan(now time.Time) {
 			w.due = t
 		}
 	}
+	soon := now
+	if !w.heard.IsZero() {
+		soon = w.heard.Add(coalesce)
+	}
 	behind := 0
 	for _, s := range w.sibs {
 		if s.wants {
-			at(latest(now.Add(coalesce), w.affordable(now, 1+w.reserve(now))))
+			at(latest(soon, w.affordable(now, 1+w.reserve(now))))
 		}
 		if w.behind(s) {
 			behind++
 		}
 	}
 	if behind > 0 {
-		at(latest(now.Add(coalesce), w.waveAt(now, behind)))
+		at(latest(soon, w.waveAt(now, behind)))
 	}
 	if w.scouting > 0 {
 		at(latest(w.scoutAt, w.affordable(now, 1)))
@@ -211,7 +223,7 @@ func (w *Waves) Fire(now time.Time) []uint64 {
 	if w.scouting > 0 && !now.Before(w.scoutAt) {
 		w.scouting--
 		w.scoutAt = now.Add(scoutEvery)
-		if s := w.scout(); s != nil && len(wake) == 0 {
+		if s := w.scout(sibs); s != nil && len(wake) == 0 {
 			wake = append(wake, s)
 		}
 	}
@@ -223,14 +235,21 @@ func (w *Waves) Fire(now time.Time) []uint64 {
 		kicks = append(kicks, s.id)
 		s.told, s.wants = w.newest, false
 	}
+	w.heard = time.Time{}
 	w.plan(now)
 	return kicks
 }
 
-// scout is who asks for all: who owns least has the most to win.
-func (w *Waves) scout() *sibling {
-	for _, s := range w.byOwned() {
-		if s.epoch > 0 {
+// scout is who asks for all, of sibs, those that own most first. After a join it is
+// one that may have to give something up; who has nothing asks by itself, unless in a
+// crowd. After a leave it is one that may get something.
+func (w *Waves) scout(sibs []*sibling) *sibling {
+	for i := range sibs {
+		s := sibs[i]
+		if w.left {
+			s = sibs[len(sibs)-1-i]
+		}
+		if s.epoch > 0 && (w.left || s.owned > 0 || w.crowded()) {
 			return s
 		}
 	}

@@ -35,6 +35,7 @@ func (m *machine) reply(now time.Time, in heartbeat.Input) {
 	}
 	if in.Err == nil && !f.look && !f.abandoned {
 		m.joins.answered(f.seq, in.Conn)
+		m.doubts.answered(in.Conn)
 	}
 	f.conn = in.Conn
 	if f.look {
@@ -85,7 +86,7 @@ func (m *machine) told(now time.Time, f flight, resp *kmsg.ConsumerGroupHeartbea
 		hb.Code = resp.ErrorCode
 		if resp.ErrorCode == 0 {
 			hb.AnsweredEpoch = resp.MemberEpoch
-			if d := millis(resp.HeartbeatIntervalMillis); d > 0 {
+			if d := millis(resp.HeartbeatIntervalMillis); resp.MemberEpoch > 0 && m.sched.Adopts(d) {
 				hb.Interval = d
 			}
 		}
@@ -116,11 +117,10 @@ func (m *machine) unanswered(now time.Time, f flight, err error) {
 	m.unreachable(now, f, err)
 }
 
-// unknown: the request may have been applied. Nothing is known of what the
-// coordinator holds, so the next heartbeat is full (rule 5), and a join that was
-// lost may have made a member (rule 2).
+// unknown: the request may have been applied, or may yet be. A join that was lost
+// may have made a member (rule 2).
 func (m *machine) unknown(now time.Time, f flight) {
-	m.delta.Reset()
+	m.doubt(f, true)
 	if f.phase == heartbeat.PhaseJoin {
 		m.joins.lost(f.seq, f.conn, f.sent)
 		m.join.mine = true
@@ -150,7 +150,7 @@ func (m *machine) answered(now time.Time, f flight, resp *kmsg.ConsumerGroupHear
 	case heartbeat.OutcomeOK:
 		m.accept(now, f, resp)
 	case heartbeat.OutcomeRetry, heartbeat.OutcomeRediscover:
-		m.delta.Reset()
+		m.doubt(f, false)
 		if f.phase == heartbeat.PhaseJoin {
 			// Answered, so it cannot arrive later; but it may have been applied.
 			m.joins.uncertain()
@@ -180,12 +180,16 @@ func (m *machine) answered(now time.Time, f flight, resp *kmsg.ConsumerGroupHear
 // accept validates an accepted answer as a whole, then applies all of it.
 func (m *machine) accept(now time.Time, f flight, resp *kmsg.ConsumerGroupHeartbeatResponse) {
 	interval := millis(resp.HeartbeatIntervalMillis)
+	if !m.beating() && m.state != StatePrepareLeaving {
+		m.joins.accepted() // it failed meanwhile, and owes a leave
+		return
+	}
 	if resp.MemberEpoch <= 0 {
 		// A coordinator may answer a join with success and epoch 0 (KAFKA-21581), and a
 		// hostile one anything. Epochs below 1 are requests, not memberships: adopt nothing
 		// (rule 15), or the next heartbeat would be a leave.
 		m.notice(now, NoticeBadAnswer, fmt.Sprintf("success with member epoch %d in answer to %v; ignored", resp.MemberEpoch, f.phase), nil)
-		m.delta.Reset()
+		m.doubt(f, false)
 		if f.phase == heartbeat.PhaseJoin {
 			m.joins.uncertain()
 			m.join.mine = true
@@ -201,11 +205,14 @@ func (m *machine) accept(now time.Time, f flight, resp *kmsg.ConsumerGroupHeartb
 	}
 	m.delta.Accepted(f.seq)
 	m.joins.accepted()
-	m.trusted(now, f.sent)
+	f.told = m.toldSince(now, f)
 	if f.full {
 		m.refuse = refusal{}
 	}
-	m.changeAccepted(f)
+	if f.phase == heartbeat.PhaseJoin {
+		m.disinherit(resp.Version)
+	}
+	m.changeAccepted(now, f)
 	moved := resp.MemberEpoch != m.epoch
 	m.epoch = resp.MemberEpoch
 	var target topicSet

@@ -47,7 +47,7 @@ func (p *probe) attempts() int { return len(p.sent(time.Time{}, nil)) }
 // A broker that has the protocol switched off answers every heartbeat the same way: retrying
 // hides that from whoever has to switch it on.
 func TestKafkaConsumerProtocolSwitchedOff(t *testing.T) {
-	onKafka(t, kafkatest.Config{NoConsumerProtocol: true, Proxy: true}, func(l *lab) {
+	onOwn(t, kafkatest.Config{NoConsumerProtocol: true}, func(l *lab) {
 		l.newTopic(1)
 		p := l.start(l.process())
 		p.ends(10*time.Second, "group.version", member.ErrUnsupported, kerr.UnsupportedVersion)
@@ -104,9 +104,7 @@ func (l *lab) otherType(first kmsg.Request) {
 	if v := l.c.Version(); strings.HasPrefix(v, "4.0.") || strings.HasPrefix(v, "4.1.") {
 		l.Skipf("Kafka %s has neither share nor streams groups by default", v)
 	}
-	cl := l.c.Client()
-	l.Cleanup(cl.Close)
-	resp, err := cl.Broker(1).Request(l.ctx, first)
+	resp, err := l.admin.Broker(1).Request(l.ctx, first)
 	l.must(err)
 	switch r := resp.(type) {
 	case *kmsg.ShareGroupHeartbeatResponse:

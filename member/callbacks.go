@@ -82,30 +82,32 @@ func (r *runner) call(call callbackCall) {
 		defer close(over)
 		defer cb.end()
 		began := time.Now()
-		err := protect(name, func() error { return fn(cb, call.parts) })
-		r.owner.loop.Post(inCallback{id: call.id, err: err, took: time.Since(began)})
+		protect(name, func() error { return fn(cb, call.parts) }, func(err error) {
+			r.owner.loop.Post(inCallback{id: call.id, err: err, took: time.Since(began)})
+		})
 	}()
 }
 
-// protect makes every way out of a callback an error: a returned one, a panic, and
-// runtime.Goexit.
-func protect(name string, fn func() error) (err error) {
+// protect makes every way out of a callback an error, and tells ended of it: a
+// returned one, a panic, and runtime.Goexit (testing.T.FailNow is one), after which
+// nothing but deferred functions runs.
+func protect(name string, fn func() error, ended func(error)) {
+	var err error
 	returned := false
 	defer func() {
-		if returned {
-			return
+		if !returned {
+			if p := recover(); p != nil {
+				err = &CallbackError{Callback: name, Err: fmt.Errorf("panic: %v", p), Stack: debug.Stack()}
+			} else {
+				err = &CallbackError{Callback: name, Err: errors.New("the goroutine was ended (runtime.Goexit)")}
+			}
 		}
-		if p := recover(); p != nil {
-			err = &CallbackError{Callback: name, Err: fmt.Errorf("panic: %v", p), Stack: debug.Stack()}
-			return
-		}
-		err = &CallbackError{Callback: name, Err: errors.New("the goroutine was ended (runtime.Goexit)")}
+		ended(err)
 	}()
 	if e := fn(); e != nil {
 		err = &CallbackError{Callback: name, Err: e}
 	}
 	returned = true
-	return err
 }
 
 func (r *runner) deadline(d callbackDeadline) {

@@ -27,8 +27,8 @@ func text(s *string) string {
 }
 
 // The broker's texts name the owner of an instance ID as "... owned by member X" or
-// the like. It is for people only: nothing is decided by it.
-var owner = regexp.MustCompile(`(?i)owned by (?:another )?(?:member )?(?:with id )?['"]?([A-Za-z0-9_=+/-]{8,})`)
+// "... was fenced by member X". It is for people only: nothing is decided by it.
+var owner = regexp.MustCompile(`(?i)(?:owned|fenced) by (?:another )?(?:member )?(?:with id )?['"]?([A-Za-z0-9_=+/-]{8,})`)
 
 func ownerIn(message string) string {
 	if g := owner.FindStringSubmatch(message); g != nil {

@@ -26,6 +26,7 @@ func (m *machine) startJoin(now time.Time) {
 	m.to(now, StateJoining, nil)
 	m.join.since, m.join.rounds, m.join.releases = now, 0, 0
 	m.join.heldSince, m.join.heldUntil = time.Time{}, time.Time{}
+	m.refuse = refusal{}
 	m.trust.polled(now, m.cfg.Timing.MaxPollInterval)
 	m.delta.Reset()
 	m.early.Stop()
@@ -107,7 +108,7 @@ func (m *machine) released(now time.Time, o heartbeat.Outcome, resp *kmsg.Consum
 		// OK: it was ourselves. Gone: nobody is there. Either way the join is next.
 		m.join.release = false
 		if o == heartbeat.OutcomeOK {
-			m.joins.left()
+			m.joins.left(m.id.InstanceID != "", false)
 		} else {
 			m.joins.gone()
 		}

@@ -13,7 +13,12 @@ import (
 	"github.com/rollcall-go/rollcall/member"
 )
 
-const flapFor = 70 * time.Second // longer than a session
+// Both are longer than a session. Full heartbeats are repeated 5, 15, 35, 65 and 95 s after the first that was
+// refused, so that these end soon after the right is back.
+const (
+	flapFor     = 70 * time.Second
+	idleFlapFor = 62 * time.Second
+)
 
 // flap is a group of alice's with a second topic whose right is taken away.
 type flap struct {
@@ -35,10 +40,13 @@ func TestKafkaRightOnATopicComesAndGoes(t *testing.T) {
 			case 0:
 				f.watch(flapFor)
 			case 1:
+				f.watch(10 * time.Second)
+				f.loseOneOf(f.ps[0])
+				f.watch(20 * time.Second)
 				f.loseOneOf(f.ps[0])
 				f.watch(flapFor - time.Since(t0))
 			case 2:
-				f.watch(flapFor)
+				f.watch(idleFlapFor)
 				f.refusedBut()
 			case 3:
 				f.oneLeaves(t0)
@@ -85,7 +93,7 @@ func (f *flap) watch(d time.Duration) {
 	f.Helper()
 	epoch := f.epoch()
 	for t0 := time.Now(); time.Since(t0) < d; time.Sleep(time.Second) {
-		g, err := f.c.Members(f.ctx, f.group)
+		g, err := f.describe()
 		f.must(err)
 		if len(g.Members) != len(f.ps) || g.Epoch != epoch {
 			f.Fatalf("after %v: %+v", time.Since(t0), g)
@@ -98,12 +106,13 @@ func (f *flap) watch(d time.Duration) {
 	}
 }
 
-// loseOneOf makes the next heartbeat of p one of unknown outcome, so that the
-// one after it is full.
+// loseOneOf makes the next heartbeat of p one of unknown outcome, so that full ones
+// are called for.
 func (f *flap) loseOneOf(p *probe) {
 	f.Helper()
-	time.Sleep(2 * time.Second)
-	f.lose(p, kafkatest.IsHeartbeat, kafkatest.LoseAnswer())
+	r := f.px.On(kafkatest.ByMember(p.id()), 1, kafkatest.LoseAnswer())
+	p.m.Wake()
+	f.must(r.Wait(f.ctx, 1))
 	f.until(10*time.Second, "notice of the refusal", func() bool { return len(p.noticed(member.NoticeRefused)) == 1 })
 	f.wants(p.noticed(member.NoticeRefused)[0].Err, kerr.TopicAuthorizationFailed)
 }
@@ -141,7 +150,7 @@ func (f *flap) oneLeaves(t0 time.Time) {
 	}
 	f.ps = stay
 	f.Logf("the share of the one that left is back after %v", f.settle(15*time.Second, 2, f.ps...).Round(time.Millisecond))
-	f.watch(flapFor - time.Since(t0))
+	f.watch(idleFlapFor - time.Since(t0))
 }
 
 // whole waits until no member is refused any more.

@@ -19,6 +19,7 @@ type joinLedger struct {
 	pending []pendingJoin
 	known   bool // a settled join (or an accepted heartbeat) made the coordinator know us
 	owed    bool // a join may have been applied since the last leave that was final
+	away    bool // by a -2, and nothing is known of since
 }
 
 type pendingJoin struct {
@@ -42,7 +43,7 @@ func (l *joinLedger) lost(seq, conn uint64, sent time.Time) {
 func (l *joinLedger) uncertain() { l.owed = true }
 
 // accepted says that a join or a heartbeat was accepted: the coordinator knows us.
-func (l *joinLedger) accepted() { l.known, l.owed = true, true }
+func (l *joinLedger) accepted() { l.known, l.owed, l.away = true, true, false }
 
 // gone says that the coordinator does not know us (UNKNOWN_MEMBER_ID and the like).
 func (l *joinLedger) gone() {
@@ -101,12 +102,14 @@ func (l *joinLedger) expire(t time.Time) {
 	l.pending = drop(l.pending, func(p pendingJoin) bool { return p.sent.Before(t) })
 }
 
-// left takes an accepted leave.
-func (l *joinLedger) left() {
-	if !l.known && len(l.pending) == 1 {
+// left takes an accepted leave. away: it was a -2, after which the coordinator still
+// has the member and accepts another. crossed: it was on its way when another
+// leave was told that there is nobody, which then was its own doing, maybe.
+func (l *joinLedger) left(away, crossed bool) {
+	if !l.known && !l.away && !crossed && len(l.pending) == 1 {
 		l.pending = nil // it must have arrived, or there would have been nobody to leave
 	}
-	l.known = false
+	l.known, l.away = false, away
 	l.owed = len(l.pending) > 0
 }
 

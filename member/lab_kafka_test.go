@@ -7,12 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
-	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/rollcall-go/rollcall/internal/kafkatest"
 	"github.com/rollcall-go/rollcall/member"
@@ -35,14 +33,22 @@ type lab struct {
 	px     *kafkatest.Proxy // nil on a cluster without
 	group  string
 	topic  string
+	admin  *kgo.Client
 	ledger *labLedger
 	probes []*probe
+	procs  []*kgo.Client // closed when all members have ended
 }
 
 // onKafka runs f on the shared cluster of each version, beside other tests.
 func onKafka(t *testing.T, cfg kafkatest.Config, f func(l *lab)) {
 	t.Helper()
 	t.Parallel()
+	inPeace(t, cfg, f)
+}
+
+// inPeace is onKafka for tests with a limit of time: before all others, and not beside any.
+func inPeace(t *testing.T, cfg kafkatest.Config, f func(l *lab)) {
+	t.Helper()
 	kafkatest.EachConfig(t, cfg, func(t *testing.T, c *kafkatest.Cluster) { f(newLab(t, c, cfg.Proxy)) })
 }
 
@@ -52,9 +58,16 @@ func newLab(t *testing.T, c *kafkatest.Cluster, proxied bool) *lab {
 	if proxied {
 		l.px = c.Proxy(1)
 	}
+	if c != nil {
+		l.admin = c.Client()
+		t.Cleanup(l.admin.Close)
+	}
 	t.Cleanup(func() {
 		for _, p := range l.probes {
 			p.close()
+		}
+		for _, cl := range l.procs {
+			cl.Close()
 		}
 		for _, v := range l.ledger.faults() {
 			t.Error(v)
@@ -99,8 +112,12 @@ func (l *lab) process(opts ...kgo.Opt) *kgo.Client {
 	if l.px != nil {
 		opts = append([]kgo.Opt{kgo.SeedBrokers(l.c.ProxyAddrs()...)}, opts...)
 	}
-	cl := l.c.Client(opts...)
-	l.Cleanup(cl.Close)
+	return l.owns(l.c.Client(opts...))
+}
+
+// owns closes cl at the end of the test, after the members.
+func (l *lab) owns(cl *kgo.Client) *kgo.Client {
+	l.procs = append(l.procs, cl)
 	return cl
 }
 
@@ -170,7 +187,7 @@ func (l *lab) odd(partitions int, ps ...*probe) string {
 	if len(all) != partitions || len(slices.Compact(slices.Clone(all))) != partitions {
 		return fmt.Sprintf("of %d partitions are owned: %v", partitions, all)
 	}
-	g, err := l.c.Members(l.ctx, l.group)
+	g, err := l.describe()
 	if err != nil {
 		return err.Error()
 	}
@@ -209,7 +226,7 @@ func inOrder(p member.Partitions) member.Partitions {
 
 // members describes the group; a group that does not exist has none.
 func (l *lab) members() []kafkatest.Member {
-	g, err := l.c.Members(l.ctx, l.group)
+	g, err := l.describe()
 	if err != nil {
 		return nil
 	}
@@ -218,73 +235,9 @@ func (l *lab) members() []kafkatest.Member {
 
 func (l *lab) epoch() int32 {
 	l.Helper()
-	g, err := l.c.Members(l.ctx, l.group)
+	g, err := l.describe()
 	l.must(err)
 	return g.Epoch
-}
-
-// raw sends one heartbeat that is no member's of the lab's, straight to node 1.
-func (l *lab) raw(cl *kgo.Client, memberID, instanceID string, epoch int32) *kmsg.ConsumerGroupHeartbeatResponse {
-	l.Helper()
-	req := kmsg.NewPtrConsumerGroupHeartbeatRequest()
-	req.Group, req.MemberID, req.MemberEpoch = l.group, memberID, epoch
-	if instanceID != "" {
-		req.InstanceID = &instanceID
-	}
-	resp, err := cl.Broker(1).Request(l.ctx, req)
-	l.must(err)
-	return resp.(*kmsg.ConsumerGroupHeartbeatResponse)
-}
-
-// wire is what the proxy saw of the group since t.
-func (l *lab) wire(since time.Time, keep func(kafkatest.Heartbeat) bool) []kafkatest.Heartbeat {
-	return l.px.Heartbeats(func(h kafkatest.Heartbeat) bool {
-		return h.Group == l.group && !h.At.Before(since) && (keep == nil || keep(h))
-	})
-}
-
-// story is all that is known of the test, for its failure.
-func (l *lab) story() string {
-	var sb strings.Builder
-	for _, p := range l.probes {
-		fmt.Fprintf(&sb, "%s %v\n", p.name, p.m.Snapshot())
-		p.mu.Lock()
-		for _, line := range p.log {
-			sb.WriteString("  " + line + "\n")
-		}
-		p.mu.Unlock()
-	}
-	if l.px != nil {
-		for _, h := range l.wire(time.Time{}, nil) {
-			fmt.Fprintf(&sb, "wire %s %s conn %d epoch %d full %v topics %v -> %s code %d epoch %d %v lost %v\n", h.At.Format("05.000"), h.MemberID[:6],
-				h.Conn, h.Epoch, h.Full, ownedIn(h.Request), h.AnsweredAt.Format("05.000"), h.ErrorCode, h.AnswerEpoch, assignedIn(h), h.Lost)
-		}
-	}
-	return sb.String()
-}
-
-// ownedIn counts the owned partitions of a request; -1: it says nothing of them.
-func ownedIn(r *kmsg.ConsumerGroupHeartbeatRequest) int {
-	if r == nil || r.Topics == nil {
-		return -1
-	}
-	n := 0
-	for _, t := range r.Topics {
-		n += len(t.Partitions)
-	}
-	return n
-}
-
-// assignedIn counts the partitions of an answer; -1: it says nothing of them.
-func assignedIn(h kafkatest.Heartbeat) int {
-	if h.Answer == nil || h.Answer.Assignment == nil {
-		return -1
-	}
-	n := 0
-	for _, t := range h.Answer.Assignment.Topics {
-		n += len(t.Partitions)
-	}
-	return n
 }
 
 func medianOf(ds []time.Duration) time.Duration {
@@ -300,20 +253,4 @@ func (l *lab) wants(err error, targets ...error) {
 			l.Errorf("error %v is not %v", err, target)
 		}
 	}
-}
-
-const (
-	findCoordinator = int16(kmsg.FindCoordinator)
-	heartbeatKey    = int16(kmsg.ConsumerGroupHeartbeat)
-)
-
-func kgoClientID(id string) kgo.Opt { return kgo.ClientID(id) }
-
-// stepOf is a join or leave as "epoch:code", with what happened to its answer.
-func stepOf(h kafkatest.Heartbeat) string {
-	s := fmt.Sprintf("%d:%d", h.Epoch, h.ErrorCode)
-	if h.Lost {
-		s += "(lost)"
-	}
-	return s
 }

@@ -126,8 +126,14 @@ func (m *machine) hedge(now time.Time) heartbeat.Action {
 // more (rule 3). Its answer is not waited for beyond a second, nor looked at.
 func (m *machine) beatBeforeLeave(now time.Time) (heartbeat.Action, bool) {
 	m.lv.beatDone = true
-	if m.epoch <= 0 || m.lv.out || m.trust.until.IsZero() || now.Sub(m.trust.last) < time.Second {
+	if m.epoch <= 0 || m.lv.out || m.state == StateFatal || now.Sub(m.trust.last) < time.Second {
 		return heartbeat.Action{}, false
+	}
+	for i := range m.flights {
+		if f := &m.flights[i]; f.phase == heartbeat.PhaseBeat && !f.void && now.Sub(f.sent) < time.Second {
+			f.last, m.lv.due = true, f.sent.Add(time.Second) // that one will do
+			return heartbeat.Action{}, false
+		}
 	}
 	m.lv.due = now.Add(time.Second)
 	a := m.send(now, heartbeat.PhaseBeat, m.epoch, m.fields(now), ReasonLeave)
@@ -152,11 +158,11 @@ func (m *machine) leaveAnswered(now time.Time, f flight, resp *kmsg.ConsumerGrou
 	switch o := heartbeat.Classify(heartbeat.PhaseLeave, resp.ErrorCode); o {
 	case heartbeat.OutcomeOK:
 		m.lv.acked, m.lv.accepted = true, true
-		m.joins.left()
+		m.joins.left(f.epoch == heartbeat.EpochLeaveStatic, f.seq <= m.lv.goneSeq)
 	case heartbeat.OutcomeGone:
 		// K1082-8: whom the coordinator does not know need not leave, unless a join can still arrive.
 		// After an accepted leave that is what the leave did, and says nothing of a join.
-		m.lv.acked = true
+		m.lv.acked, m.lv.goneSeq = true, m.seq
 		if !m.lv.accepted {
 			m.joins.gone()
 		}
@@ -194,6 +200,7 @@ func (m *machine) leaveAgain(now time.Time) {
 // accepted join does not bring the member back to life; it says that a leave that
 // went another way may have overtaken it, so the leave goes on.
 func (m *machine) lateJoin(now time.Time, f flight, resp *kmsg.ConsumerGroupHeartbeatResponse, err error) {
+	m.lateBeat(now, f, resp, err)
 	switch {
 	case f.last:
 		m.lv.due = now
@@ -208,6 +215,15 @@ func (m *machine) lateJoin(now time.Time, f flight, resp *kmsg.ConsumerGroupHear
 	}
 }
 
+// lateBeat: of a heartbeat that was given up for the leave, the answer says at which
+// epoch the one before a -2 goes out, if it is needed at all.
+func (m *machine) lateBeat(now time.Time, f flight, resp *kmsg.ConsumerGroupHeartbeatResponse, err error) {
+	if f.phase == heartbeat.PhaseBeat && m.epoch > 0 && err == nil && resp.ErrorCode == 0 && resp.MemberEpoch > 0 {
+		m.epoch, m.trust.last = resp.MemberEpoch, f.sent
+		m.publish(now)
+	}
+}
+
 func (m *machine) leaveFlights() []flight {
 	return drop(m.flights, func(f flight) bool { return f.phase != heartbeat.PhaseLeave || f.release })
 }
@@ -215,10 +231,9 @@ func (m *machine) leaveFlights() []flight {
 // lastBeat takes the end of a join that was called back before it was written, or
 // that was answered at the last moment.
 func (m *machine) lastBeat(now time.Time, f flight, resp *kmsg.ConsumerGroupHeartbeatResponse, err error) {
-	if f.phase != heartbeat.PhaseJoin {
-		return
-	}
+	m.lateBeat(now, f, resp, err)
 	switch {
+	case f.phase != heartbeat.PhaseJoin:
 	case errors.Is(err, heartbeat.ErrNotSent):
 	case err != nil:
 		m.req = nil

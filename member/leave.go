@@ -24,9 +24,10 @@ type leaving struct {
 	hedges   int
 	fails    int
 	avoid    uint64
-	beatDone bool // the heartbeat before a -2 was sent, or need not be
-	acked    bool // a coordinator has answered a leave
-	accepted bool // and accepted it
+	beatDone bool   // the heartbeat before a -2 was sent, or need not be
+	acked    bool   // a coordinator has answered a leave
+	accepted bool   // and accepted it
+	goneSeq  uint64 // those up to it were sent before one was told that there is nobody
 	last     error
 	noLeave  bool // a leave would be refused
 
@@ -92,7 +93,11 @@ func (m *machine) lastCallback(now time.Time) {
 	m.own.cb = callback{id: m.own.cbSeq, what: what, parts: m.own.owned}
 	limit := m.lv.callbackLimit()
 	m.lv.callbackBy = m.patience(limit)
-	m.emit(outCallback, callbackCall{id: m.own.cbSeq, what: what, parts: m.partitions(m.own.owned), by: limit, cause: ErrShutdown})
+	call := callbackCall{id: m.own.cbSeq, what: what, parts: m.partitions(m.own.owned), by: limit, cause: ErrShutdown}
+	if by := m.giveUpBy(); m.own.givingUp() && by.Before(limit) {
+		call.by, call.cause = by, ErrRevoking
+	}
+	m.emit(outCallback, call)
 }
 
 // fencedWhileLeaving: out already. The callback that runs is told; nothing rejoins.
@@ -152,6 +157,9 @@ func (m *machine) startSendingLeave(now time.Time) {
 	if !m.lv.giveUp.IsZero() && m.lv.giveUp.Before(m.lv.until) {
 		m.lv.until = m.lv.giveUp
 	}
+	// From the leave on others may own what we still hold: a member that is STALE, or
+	// whose callback was left behind.
+	m.trust.gone()
 	if m.state != StateFatal {
 		m.to(now, StateLeaving, nil)
 	}

@@ -20,7 +20,7 @@ const (
 // plainBeats has no early heartbeats, so that a test decides by Wake which answer
 // brings what.
 func plainBeats(c *member.ConsumerConfig) {
-	c.Timing.EarlyBeats = -1
+	unhurried(c)
 	c.Timing.SessionTimeout = lossSession
 }
 

@@ -42,6 +42,7 @@ type machine struct {
 	lv     leaving
 	change changing
 	trust  trusting
+	doubts doubting
 
 	out  []output
 	head int
@@ -62,11 +63,12 @@ type flight struct {
 	epoch     int32
 	sent      time.Time
 	full      bool
-	look      bool // not a heartbeat: a look at the group after a lost join
-	release   bool // a leave that makes room for a join of our own
-	abandoned bool // given up; a join's fate is in the ledger
-	void      bool // a heartbeat of a membership that is over: its answer changes nothing
-	last      bool // the heartbeat just before a -2
+	told      time.Time // since when the coordinator may wait for what the answer asks for
+	look      bool      // not a heartbeat: a look at the group after a lost join
+	release   bool      // a leave that makes room for a join of our own
+	abandoned bool      // given up; a join's fate is in the ledger
+	void      bool      // a heartbeat of a membership that is over: its answer changes nothing
+	last      bool      // the heartbeat just before a -2
 	probed    time.Time
 	conn      uint64
 	reason    Reason

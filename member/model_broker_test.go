@@ -3,7 +3,6 @@ package member
 import (
 	"fmt"
 	"reflect"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -41,7 +40,7 @@ func (t *simAttempt) handle() kmsg.Response {
 		resp = kmsg.NewPtrConsumerGroupHeartbeatResponse()
 		resp.ErrorCode = code
 	}
-	t.logf("is answered code=%d e=%d asg=%v", resp.ErrorCode, resp.MemberEpoch, resp.Assignment)
+	t.logf("is answered: code %d epoch %d assigned %v", resp.ErrorCode, resp.MemberEpoch, w.brief(resp))
 	return resp
 }
 
@@ -107,20 +106,35 @@ func (t *simAttempt) logf(what string, args ...any) {
 	}
 	s := "look"
 	if q := t.hb; q != nil {
-		s = fmt.Sprintf("e=%d full=%v owned=%v names=%v", q.MemberEpoch, t.full, briefTopics(q.Topics), q.SubscribedTopicNames)
+		s = fmt.Sprintf("epoch %d", q.MemberEpoch)
+		if q.Topics != nil {
+			s += fmt.Sprintf(" owned %v", t.n.w.names(ownedList(q)))
+		}
+		if t.full {
+			s += fmt.Sprintf(" names %v regex %q", q.SubscribedTopicNames, text(q.SubscribedTopicRegex))
+		}
 	}
 	t.n.w.logf("m%d seq %d conn %d [%s] %s", t.n.i, t.seq, t.conn.id, s, fmt.Sprintf(what, args...))
 }
 
-func briefTopics(in []kmsg.ConsumerGroupHeartbeatRequestTopic) any {
-	if in == nil {
+// names gives the topics of a set their names; a second incarnation has a number.
+func (w *simWorld) names(set topicSet) Partitions {
+	p := Partitions{}
+	for _, t := range set {
+		name := w.topics[t.id]
+		if now, _, _ := w.c.Topic(name); now != t.id {
+			name = fmt.Sprintf("%s#%d", name, t.id[15])
+		}
+		p[name] = t.parts
+	}
+	return p
+}
+
+func (w *simWorld) brief(resp *kmsg.ConsumerGroupHeartbeatResponse) any {
+	if resp.Assignment == nil {
 		return nil
 	}
-	out := [][]int32{}
-	for _, t := range in {
-		out = append(out, t.Partitions)
-	}
-	return out
+	return w.names(normalize(resp.Assignment.Topics))
 }
 
 // unchanged says whether a request is as it was when it was sent: a Transport may
@@ -129,6 +143,3 @@ func (t *simAttempt) unchanged() bool {
 	q, ok := t.req.(*kmsg.ConsumerGroupHeartbeatRequest)
 	return !ok || reflect.DeepEqual(*q, *t.hb)
 }
-
-// age is how long ago the attempt began.
-func (t *simAttempt) age() time.Duration { return t.n.w.now - t.sent }

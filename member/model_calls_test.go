@@ -15,7 +15,7 @@ type simCallback struct {
 
 // call runs a callback, for as long as the seed or an op of the plan says.
 func (n *simNode) call(c callbackCall) {
-	n.w.logf("m%d calls %v %v", n.i, c.what, c.parts)
+	n.w.logf("m%d begins %v %v", n.i, c.what, c.parts)
 	cb := &simCallback{callbackCall: c, began: n.w.now, parts: n.m.own.cb.parts}
 	n.checkCall(cb)
 	n.own.began(n, cb)
@@ -117,7 +117,8 @@ func (n *simNode) checkDeadline(cb *simCallback) {
 	if !ok || m.RebalanceEnd.IsZero() || m.Epoch != n.m.epoch {
 		return
 	}
-	if by := cb.by.Sub(n.local()); by > m.RebalanceEnd.Sub(n.w.time()) {
+	by := min(cb.by.Sub(n.local()), cb.by.Round(0).Sub(n.local().Round(0))) // by either clock
+	if by > m.RebalanceEnd.Sub(n.w.time()) {
 		n.w.fail(n, "OnRevoked may run for %v, and the coordinator evicts in %v", by, m.RebalanceEnd.Sub(n.w.time()))
 	}
 }

@@ -2,6 +2,7 @@ package member
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -138,6 +139,11 @@ func (n *simNode) checkEnd() {
 		if n.hits == 0 && n.w.moved == 0 {
 			why = "nothing kept it from leaving"
 		}
+	case errors.Is(err, ErrDisplaced):
+		// It was away for long enough to be evicted.
+		if n.hits == 0 || !n.hasSuccessor() {
+			why = "it has no rival"
+		}
 	case errors.Is(err, ErrInstanceHeld):
 		if !n.spec.successor {
 			why = "it has no rival"
@@ -154,6 +160,10 @@ func (n *simNode) checkEnd() {
 	if why != "" {
 		n.w.fail(n, "ended with %v: %s", err, why)
 	}
+}
+
+func (n *simNode) hasSuccessor() bool {
+	return slices.ContainsFunc(n.w.plan.members, func(m simMember) bool { return m.successor && m.instance == n.spec.instance })
 }
 
 // checkGhost: whom a coordinator has let go must not be in the group. (A static

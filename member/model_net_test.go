@@ -115,6 +115,7 @@ func (t *simAttempt) write() {
 		return
 	}
 	t.written = true
+	t.setVersion()
 	t.logf("sends")
 	there := t.n.latency(4)
 	switch t.fault {
@@ -122,10 +123,12 @@ func (t *simAttempt) write() {
 		t.conn.hung = true
 	case simDelayRequest:
 		there = t.d
+		t.n.w.late = max(t.n.w.late, t.n.w.now+t.d)
 	case simCutBefore:
 		t.n.w.after(there, t.cut)
 		return
 	case simCutLate:
+		t.n.w.late = max(t.n.w.late, t.n.w.now+t.d)
 		t.n.w.after(there/2, t.cut)
 		t.n.w.after(t.d, t.arriveLate)
 		return
@@ -135,6 +138,14 @@ func (t *simAttempt) write() {
 	}
 	t.conn.busy = max(t.conn.busy, t.n.w.now+there)
 	t.n.w.at(t.conn.busy, t.arrive)
+}
+
+// setVersion is what a client does when it knows what the broker offers.
+func (t *simAttempt) setVersion() {
+	if t.hb != nil {
+		t.req.SetVersion(1)
+		t.hb.SetVersion(1)
+	}
 }
 
 // arrive is the broker's turn. What is still on a connection that was cut is lost.
@@ -150,7 +161,12 @@ func (t *simAttempt) arrive() {
 	back := t.n.latency(5)
 	switch t.fault {
 	case simDuplicate:
-		t.handle()
+		// The answer that has something to tell is the one that is read.
+		first, _ := resp.(*kmsg.ConsumerGroupHeartbeatResponse)
+		again, _ := t.handle().(*kmsg.ConsumerGroupHeartbeatResponse)
+		if again != nil && again.ErrorCode == 0 && first.Assignment == nil {
+			resp = again
+		}
 	case simDropAnswer:
 		t.conn.hung = true
 		return

@@ -64,7 +64,7 @@ func (o *simOwner) stateChanged(n *simNode, v StateInfo) {
 	case v.To == StateJoining:
 		o.told, o.unacked = nil, nil
 		if o.owned.len() > 0 {
-			n.w.fail(n, "joins while it owns %v", o.owned)
+			n.w.fail(n, "joins while it owns %v", n.w.names(o.owned))
 		}
 		if o.lost > 1 {
 			n.w.fail(n, "OnLost %d times for one fence", o.lost)
@@ -110,7 +110,7 @@ func (w *simWorld) checkContested() {
 	for k := range w.contested {
 		var who []*simNode
 		for _, n := range w.owners[k] {
-			if !n.own.exempt && n.snap.Trusted(n.local()) {
+			if !n.own.exempt && !n.lost() && n.snap.Trusted(n.local()) {
 				who = append(who, n)
 			}
 		}
@@ -120,3 +120,7 @@ func (w *simWorld) checkContested() {
 		}
 	}
 }
+
+// lost: its wall clock was set back and its monotonic clock stood. Neither can tell
+// what time has passed.
+func (n *simNode) lost() bool { return n.skew < 0 && n.lag > 0 }

@@ -107,7 +107,7 @@ func simReport(t *testing.T, w *simWorld) {
 		fmt.Fprintf(&ops, "  %v\n", op)
 	}
 	t.Errorf("seed %d: %s\nshrunk to %d of %d ops: %s\n%s\n%s\nROLLCALL_SEED=%d go test ./member -run TestModelRun -v",
-		w.plan.seed, w.broken, len(small.plan.ops), len(w.plan.ops), small.broken, ops.String(), small.log, w.plan.seed)
+		w.plan.seed, w.broken, len(small.plan.ops), len(w.plan.ops), small.broken, ops.String(), simTail(small.log.String(), 80), w.plan.seed)
 }
 
 // simShrink takes ops out of a plan for as long as it goes on to fail in the same
@@ -147,4 +147,10 @@ func simAlike(a, b string) bool {
 	ka, kb := kind(a), kind(b)
 	n := min(len(ka), len(kb), 24)
 	return a != "" && b != "" && ka[:n] == kb[:n]
+}
+
+// simTail is the last n lines of a log.
+func simTail(log string, n int) string {
+	lines := strings.Split(log, "\n")
+	return strings.Join(lines[max(0, len(lines)-n):], "\n")
 }

@@ -152,6 +152,7 @@ func (w *simWorld) calmDown() {
 
 // lookForRest looks once a second whether the group has come to rest.
 func (w *simWorld) lookForRest() {
+	w.c.Advance(w.time())
 	why := w.unrest()
 	if why == "" && w.now >= w.restFrom() {
 		if w.settled == 0 {
@@ -162,8 +163,8 @@ func (w *simWorld) lookForRest() {
 			w.over = true
 			return
 		}
-	} else if w.settled > 0 {
-		w.fail(nil, "came to rest and went out of it: %s", why)
+	} else {
+		w.settled = 0 // a regular expression may have been resolved late, for one
 	}
 	if w.now > w.restBy() {
 		w.fail(nil, "no rest %v after the last fault: %s", w.now-w.plan.quiet, why)

@@ -254,3 +254,11 @@ func (g *labLedger) faults() []string {
 	}
 	return slices.Clone(g.odd)
 }
+
+// dawdle is a callback that takes longer than a short session.
+func dawdle(ctx context.Context, ps member.Partitions) error {
+	if ps.Len() > 0 {
+		time.Sleep(8 * time.Second)
+	}
+	return nil
+}

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"github.com/rollcall-go/rollcall/member"
 )
 
@@ -64,7 +66,7 @@ func (l *lab) spread(partitions int, ps ...*probe) time.Duration {
 // Without early heartbeats each idle interval on either side of a hand-over is paid in
 // full: 5 s to join, 5 s more to be told that another has left.
 func TestKafkaFourthMemberJoinsAndOneLeaves(t *testing.T) {
-	onKafka(t, plainKafka(), func(l *lab) {
+	inPeace(t, plainKafka(), func(l *lab) {
 		l.newTopic(12)
 		cl := l.process()
 		ps := []*probe{l.start(cl), l.start(cl), l.start(cl)}
@@ -94,7 +96,7 @@ func TestKafkaFourthMemberJoinsAndOneLeaves(t *testing.T) {
 // From 4.3 on the target of a group is made at most once a second, within some heartbeat:
 // members that start together and then wait for their intervals need 5 to 10 s.
 func TestKafkaThreeStartTogether(t *testing.T) {
-	onKafka(t, plainKafka(), func(l *lab) {
+	inPeace(t, plainKafka(), func(l *lab) {
 		var tooks []time.Duration
 		for range 3 {
 			l := newLab(l.T, l.c, true)
@@ -122,7 +124,7 @@ func TestKafkaThreeStartTogether(t *testing.T) {
 // A second process is not woken by the first, whose members have no sibling in it:
 // the joiner's own early beats, and the owners' plain ones, have to do.
 func TestKafkaMemberOfAnotherProcessJoins(t *testing.T) {
-	onKafka(t, plainKafka(), func(l *lab) {
+	inPeace(t, plainKafka(), func(l *lab) {
 		l.newTopic(12)
 		a := l.start(l.process())
 		l.spread(12, a)
@@ -146,7 +148,7 @@ func TestKafkaTwelveBeatsAMinute(t *testing.T) {
 	onKafka(t, plainKafka(), func(l *lab) {
 		l.newTopic(12)
 		name := uniqueName("idle")
-		cl := l.process(kgoClientID(name))
+		cl := l.process(kgo.ClientID(name))
 		p := l.start(cl)
 		l.settle(20*time.Second, 12, p)
 		time.Sleep(6 * time.Second)

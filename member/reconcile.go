@@ -12,8 +12,9 @@ type ownership struct {
 	target     topicSet // what the coordinator wants us to own
 	assigned   bool     // there is a target
 	targetSent time.Time
-	owned      topicSet // callbacks for it have run, and none that gives it up
-	adding     topicSet // OnAssigned is running for it
+	namedAt    time.Time // when a look-up last found something
+	owned      topicSet  // callbacks for it have run, and none that gives it up
+	adding     topicSet  // OnAssigned is running for it
 	names      map[topicID]string
 	unresolved int    // topics of target without a name
 	ackEpoch   int32  // member epoch of the last acknowledgement
@@ -97,16 +98,19 @@ func (m *machine) adopt(now time.Time, f flight, target topicSet, has, moved boo
 	if f.phase == heartbeat.PhaseBeat {
 		m.join.fences, m.trust.streak = 0, 0
 	}
-	if m.state == StatePrepareLeaving {
-		// The epoch is taken, and shown, as OnRevoked commits with it. The assignment is
-		// not: it goes anyway.
-		m.publish(now)
-		return
-	}
 	joined := m.state == StateJoining
 	changed := has && (!m.own.assigned || !target.equal(m.own.target))
 	if has || joined {
-		m.own.target, m.own.assigned, m.own.targetSent = target, true, f.sent
+		if joined || changed && !m.own.givingUp() {
+			m.own.targetSent = f.told // neither a repetition nor an addition restarts the coordinator's timer
+		}
+		m.own.target, m.own.assigned = target, true
+	}
+	if m.state == StatePrepareLeaving {
+		m.adoptLeaving(now, f, changed)
+		return
+	}
+	if has || joined {
 		// KAFKA-16312: the same partitions under another epoch are acknowledged too. Not
 		// an empty set: the request that brought it carried the empty owned list.
 		m.own.ackDue = m.own.ackDue || changed || (m.epoch != m.own.ackEpoch && len(target) > 0)
@@ -122,12 +126,40 @@ func (m *machine) adopt(now time.Time, f flight, target topicSet, has, moved boo
 	case acked:
 		m.acknowledged(now)
 	}
+	m.trusted(now, f.sent)
 	if joined || moved || changed || acked {
 		m.sibling(joined, freed)
 		m.publish(now)
 	} else {
 		m.publishTrust()
 	}
+}
+
+// adoptLeaving: the epoch is taken, and shown, as OnRevoked commits with it. What is
+// assigned is not; but what is to be given up is to be given up in time.
+func (m *machine) adoptLeaving(now time.Time, f flight, changed bool) {
+	m.trusted(now, f.sent)
+	m.publish(now)
+	if changed && m.own.givingUp() && m.own.cb.id != 0 {
+		m.emit(outDeadline, callbackDeadline{id: m.own.cb.id, by: m.giveUpBy(), cause: ErrRevoking})
+	}
+}
+
+// givingUp reports whether the coordinator waits for us to give something up.
+func (o *ownership) givingUp() bool {
+	if !o.assigned || o.losing {
+		return false
+	}
+	shown := o.shown()
+	return o.revoked || o.recreated || !shown.equal(o.target) && len(shown.minus(o.target)) > 0
+}
+
+// giveUpBy is when it stops to wait, less a margin. Its timer began when it told us.
+func (m *machine) giveUpBy() time.Time { return m.own.targetSent.Add(m.rebalancePatience()) }
+
+func (m *machine) rebalancePatience() time.Duration {
+	timeout := m.cfg.Timing.RebalanceTimeout
+	return timeout - min(5*time.Second, timeout/10)
 }
 
 // joined: the join was accepted.
@@ -224,10 +256,11 @@ func (m *machine) call(now time.Time, what Ownership, parts topicSet) {
 		m.own.adding = parts
 		m.publish(now)
 	}
-	// Rule 19: the coordinator's rebalance timer began when it told us; we count from
-	// the send time of the request that it told us in answer to.
-	timeout := m.cfg.Timing.RebalanceTimeout
-	by := m.own.targetSent.Add(timeout - min(5*time.Second, timeout/10))
+	// Rule 19. There is no timer for what is assigned, which may wait long for its names.
+	by := m.giveUpBy()
+	if late := m.own.namedAt.Sub(m.own.targetSent); what == Assigned && late > 0 {
+		by = by.Add(late)
+	}
 	m.emit(outCallback, callbackCall{id: m.own.cbSeq, what: what, parts: m.partitions(parts), by: by, cause: ErrRevoking})
 }
 

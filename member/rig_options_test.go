@@ -36,6 +36,17 @@ func sleeps(d time.Duration) callback {
 	return func(context.Context, member.Partitions) error { time.Sleep(d); return nil }
 }
 
+// first is f the first time, and nothing afterwards.
+func first(f callback) callback {
+	n := 0
+	return func(ctx context.Context, p member.Partitions) error {
+		if n++; n > 1 {
+			return nil
+		}
+		return f(ctx, p)
+	}
+}
+
 // fails is a callback that returns err.
 func fails(err error) callback {
 	return func(context.Context, member.Partitions) error { return err }

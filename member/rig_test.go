@@ -34,6 +34,7 @@ type rig struct {
 	wire *wire
 	t0   time.Time
 
+	v       coordinator.Version
 	members []*mem
 	ghosts  bool // members may be left in the group at the end
 }
@@ -69,7 +70,7 @@ func newRig(t *testing.T, cfg brokers.Config) *rig {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.Close)
-	r := &rig{T: t, c: c, t0: time.Now(), wire: &wire{}}
+	r := &rig{T: t, c: c, t0: time.Now(), wire: &wire{}, v: cfg.Version}
 	r.net = &network{dial: c.DialContext, open: map[*wireConn]bool{}}
 	c.OnHeartbeat(r.wire.heartbeat)
 	r.wire.watch(c)
@@ -80,6 +81,9 @@ func newRig(t *testing.T, cfg brokers.Config) *rig {
 		}
 		for _, m := range r.members {
 			<-m.done
+		}
+		for r.wire.asleep.Load() > 0 {
+			time.Sleep(time.Second)
 		}
 	})
 	return r
@@ -185,8 +189,10 @@ func (r *rig) startOn(cl *kgo.Client, opts ...option) *mem {
 	return m.run()
 }
 
-func (m *mem) run() *mem {
-	ctx, cancel := context.WithCancel(context.Background())
+func (m *mem) run() *mem { return m.runIn(context.Background()) }
+
+func (m *mem) runIn(ctx context.Context) *mem {
+	ctx, cancel := context.WithCancel(ctx)
 	m.cancel, m.began = cancel, time.Now()
 	m.r.members = append(m.r.members, m)
 	go func() {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing/synctest"
 	"time"
 
@@ -117,7 +118,7 @@ func mangled(f func(response)) fault {
 func held(d time.Duration) fault {
 	return func(w *wire, _ request, apply func() response) (response, error) {
 		resp := apply()
-		w.c.Kfake().SleepControl(func() { time.Sleep(d) })
+		w.sleep(d)
 		return resp, nil
 	}
 }
@@ -125,9 +126,16 @@ func held(d time.Duration) fault {
 // delayed applies after d.
 func delayed(d time.Duration) fault {
 	return func(w *wire, _ request, apply func() response) (response, error) {
-		w.c.Kfake().SleepControl(func() { time.Sleep(d) })
+		w.sleep(d)
 		return apply(), nil
 	}
+}
+
+// sleep holds a request of one connection up, and the ones behind it.
+func (w *wire) sleep(d time.Duration) {
+	w.asleep.Add(1)
+	defer w.asleep.Add(-1)
+	w.c.Kfake().SleepControl(func() { time.Sleep(d) })
 }
 
 // rule is a fault for the next n heartbeats that match; n below 0: for all.
@@ -146,7 +154,9 @@ type wire struct {
 	log   []beat
 	rules []*rule
 	finds int // FindCoordinator requests
-	find  func(*kmsg.FindCoordinatorRequest) kmsg.Response
+
+	asleep atomic.Int32 // requests that are held up
+	find   func(*kmsg.FindCoordinatorRequest) kmsg.Response
 }
 
 func (w *wire) watch(c *brokers.Cluster) {

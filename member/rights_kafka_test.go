@@ -32,8 +32,7 @@ const (
 // processAs is a process that logs in as a user.
 func (l *lab) processAs(user string, opts ...kgo.Opt) *kgo.Client {
 	cl := l.c.ClientAs(user, append([]kgo.Opt{kgo.SeedBrokers(l.c.ProxyAddrs()...)}, opts...)...)
-	l.Cleanup(cl.Close)
-	return cl
+	return l.owns(cl)
 }
 
 func (l *lab) allow(typ kmsg.ACLResourceType, name string, ops ...kmsg.ACLOperation) {
@@ -133,7 +132,10 @@ func TestKafkaWrongPassword(t *testing.T) {
 				limit = 30 * time.Second
 			}
 			t0 := time.Now()
-			p := l.start(l.process(kgo.SASL(login)), session(limit))
+			cl, err := kgo.NewClient(kgo.SeedBrokers(l.c.ProxyAddrs()...), kgo.SASL(login))
+			l.must(err)
+			l.owns(cl)
+			p := l.start(cl, session(limit))
 			l.until(5*time.Second, "notice", func() bool { return len(p.noticed(member.NoticeAuth)) == 1 })
 			l.wants(p.noticed(member.NoticeAuth)[0].Err, kerr.SaslAuthenticationFailed)
 			if i == 1 {
@@ -166,8 +168,7 @@ func TestKafkaNoBrokerAtAll(t *testing.T) {
 	l.must(listener.Close())
 	cl, err := kgo.NewClient(kgo.SeedBrokers(nobody))
 	l.must(err)
-	t.Cleanup(cl.Close)
-	p := l.start(cl)
+	p := l.start(l.owns(cl))
 	time.Sleep(5 * time.Second)
 	if n := len(p.noticed(member.NoticeUnreachable)); n != 1 || !p.inState(member.StateJoining) {
 		l.Errorf("%d notices, %v", n, p.m.Snapshot().State)

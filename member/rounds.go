@@ -60,7 +60,7 @@ func (m *machine) loseOwned(now time.Time) {
 	m.own.cbSeq++
 	m.own.cb = callback{id: m.own.cbSeq, what: Lost, parts: m.own.owned}
 	by := now.Add(m.cfg.Timing.RebalanceTimeout)
-	if m.lv.asked {
+	if m.lv.asked && !m.lv.stale {
 		by = m.lv.callbackLimit()
 		m.lv.callbackBy = m.patience(by)
 	}
@@ -129,6 +129,7 @@ func (m *machine) named(now time.Time, v inNames) {
 		l.tried[id] = true
 		if name, ok := v.names[id]; ok && m.own.target.has(id) {
 			m.own.names[id] = name
+			m.own.namedAt = now
 		}
 	}
 	l.n++

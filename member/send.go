@@ -90,6 +90,7 @@ func (m *machine) sendBeat(now time.Time) heartbeat.Action {
 	m.why = ReasonInterval
 	set := m.fields(now)
 	m.early.Sent(now, early)
+	m.asked(now)
 	return m.send(now, heartbeat.PhaseBeat, m.epoch, set, reason)
 }
 
@@ -101,7 +102,7 @@ func (m *machine) fields(now time.Time) heartbeat.Fields {
 	if len(m.own.owned) == 0 && m.state != StatePrepareLeaving {
 		set = heartbeat.AllFields
 	}
-	if now.Sub(m.own.lastFull) >= refreshEvery {
+	if now.Sub(m.own.lastFull) >= refreshEvery || now.Before(m.doubts.until) || m.refuse.active {
 		set = heartbeat.AllFields
 	}
 	// Rule 8: a request that may name a previous epoch carries its owned list; a
@@ -123,6 +124,9 @@ func (m *machine) sendJoin(now time.Time) heartbeat.Action {
 	// Rule 4: every road to epoch 0 is full, with an empty owned list.
 	m.delta.Reset()
 	m.vals.Owned = topicSet{}.wire()
+	if text(m.vals.Regex) == "" {
+		m.vals.Regex = nil // a join must not carry an empty one (KAFKA-15561); see disinherit
+	}
 	return m.send(now, heartbeat.PhaseJoin, heartbeat.EpochJoin, heartbeat.AllFields, reason)
 }
 

@@ -32,6 +32,9 @@ func (s Snapshot) Trusted(now time.Time) bool {
 	return trusted(now, s.TrustedUntil)
 }
 
-func trusted(now, until time.Time) bool {
-	return !until.IsZero() && now.Before(until) && now.Round(0).Before(until.Round(0))
+func trusted(now, until time.Time) bool { return !until.IsZero() && remaining(now, until) > 0 }
+
+// remaining is how long it is until then, by the clock that says less.
+func remaining(now, then time.Time) time.Duration {
+	return min(then.Sub(now), then.Round(0).Sub(now.Round(0)))
 }

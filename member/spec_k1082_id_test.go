@@ -223,3 +223,20 @@ func TestK1082_23_IDIsShown(t *testing.T) {
 		r.that(strings.Count(log.String(), "\n") > 5, "log lines")
 	})
 }
+
+// K1082-21: an answer with epoch 0 and interval 0 does not mean "send again at once".
+func TestK1082_21_NoHandshake(t *testing.T) {
+	spec(t, brokers.Config{}, func(r *rig) {
+		r.on(-1, joins, mangled(func(resp response) {
+			resp.MemberEpoch, resp.HeartbeatIntervalMillis, resp.Assignment = 0, 0, nil
+		}))
+		m := r.start()
+		r.sleep(time.Minute)
+		n := len(m.sent(joins))
+		r.that(n >= 30 && n <= 120, "a join a second or so, got %d in a minute", n)
+		r.equal("other requests", len(m.sent(every))-n, 0)
+		r.that(m.noticed(member.NoticeBadAnswer) == n, "a notice for each")
+		r.calm()
+		r.settled(m)
+	})
+}

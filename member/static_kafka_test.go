@@ -26,6 +26,9 @@ func static(instance string, more ...labOption) labOption {
 	}
 }
 
+// unhurried has no early heartbeats.
+func unhurried(c *member.ConsumerConfig) { c.Timing.EarlyBeats = -1 }
+
 // calls is how often the member has run a callback with partitions since t.
 func (p *probe) calls(since time.Time) int {
 	return len(p.told(member.Assigned, since)) + len(p.told(member.Revoked, since)) + len(p.told(member.Lost, since))
@@ -37,9 +40,10 @@ func TestKafkaStaticRestartKeepsItsPartitions(t *testing.T) {
 	onKafka(t, plainKafka(), func(l *lab) {
 		l.newTopic(12)
 		first := l.process()
-		a, b := l.start(first, static("a")), l.start(l.process(), static("b"))
+		a, b := l.start(first, static("a", unhurried)), l.start(l.process(), static("b"))
 		l.settle(20*time.Second, 12, a, b)
-		time.Sleep(2 * time.Second) // the last heartbeat of a is old enough for one before the -2
+		a.m.Wake()
+		time.Sleep(2500 * time.Millisecond) // the last heartbeat of a is old enough for one before the -2
 		epoch, had, id := l.epoch(), a.owned(), a.id()
 		t0 := time.Now()
 		l.must(a.stop())
@@ -164,12 +168,10 @@ func TestKafkaStaticMemberOutlastsACrashedPredecessor(t *testing.T) {
 // rawJoin makes a member that never sends anything again.
 func (l *lab) rawJoin(memberID, instanceID string) {
 	l.Helper()
-	cl := l.c.Client()
-	defer cl.Close()
 	req := kmsg.NewPtrConsumerGroupHeartbeatRequest()
 	req.Group, req.MemberID, req.InstanceID, req.RebalanceTimeoutMillis = l.group, memberID, &instanceID, 60_000
 	req.SubscribedTopicNames, req.Topics = []string{l.topic}, []kmsg.ConsumerGroupHeartbeatRequestTopic{}
-	resp, err := cl.Broker(1).Request(l.ctx, req)
+	resp, err := l.admin.Broker(1).Request(l.ctx, req)
 	l.must(err)
 	l.must(kerr.ErrorForCode(resp.(*kmsg.ConsumerGroupHeartbeatResponse).ErrorCode))
 }
@@ -182,15 +184,15 @@ func TestKafkaDisplacedMemberEnds(t *testing.T) {
 		l.newTopic(12)
 		a := l.start(l.process(), static("a"))
 		l.settle(20*time.Second, 12, a)
-		cl := l.c.Client()
-		l.Cleanup(cl.Close)
-		l.must(kerr.ErrorForCode(l.raw(cl, a.id(), "a", -2).ErrorCode))
+		l.must(kerr.ErrorForCode(l.raw(a.id(), "a", -2).ErrorCode))
 		b := l.start(l.process(), static("a"))
 		l.joined(b)
 		t0 := time.Now()
 		a.m.Wake()
 		e := a.ends(15*time.Second, a.id(), member.ErrDisplaced, kerr.FencedInstanceID)
-		l.Logf("owner %q", e.Owner)
+		if e.Owner != b.id() {
+			l.Errorf("the error names the owner %q", e.Owner)
+		}
 		if lost := a.told(member.Lost, t0); len(lost) != 1 || lost[0].Delta.Len() != 12 {
 			l.Errorf("OnLost: %v", lost)
 		}

@@ -20,6 +20,8 @@ type changing struct {
 	oldNames []string
 	oldRegex *string
 	queue    []inChange
+	unsure   bool // it may have been accepted, in an answer that did not come
+	inherits bool // the coordinator may hold a regex of ours that a join does not take away
 }
 
 // inChange asks for a new subscription; changeResult answers it, once.
@@ -52,15 +54,14 @@ func (m *machine) subscribe(now time.Time, v inChange) {
 		m.emit(outChange, changeResult{v.id, nil})
 		return
 	}
-	m.change = changing{active: true, id: v.id, seq: m.seq, oldNames: m.vals.Names, oldRegex: m.vals.Regex, queue: m.change.queue}
+	m.change = changing{active: true, id: v.id, seq: m.seq, oldNames: m.vals.Names, oldRegex: m.vals.Regex, queue: m.change.queue, inherits: m.change.inherits}
 	if !sameNames {
 		m.vals.Names = nonNil(names)
 		m.delta.Changed(heartbeat.FieldNames)
 	}
 	if !sameRegex {
-		// An empty regex takes the old one away; a join must not carry it (KAFKA-15561).
-		if regex == nil && m.state != StateJoining {
-			regex = new(string)
+		if regex == nil {
+			regex, m.change.inherits = new(string), true // an empty one takes the old one away
 		}
 		m.vals.Regex = regex
 		m.delta.Changed(heartbeat.FieldRegex)
@@ -74,15 +75,25 @@ func (m *machine) subscribe(now time.Time, v inChange) {
 }
 
 // changeAccepted: an accepted answer to f; was the change in it?
-func (m *machine) changeAccepted(f flight) {
+func (m *machine) changeAccepted(now time.Time, f flight) {
 	unsent := m.delta.Unsent()
+	if f.phase == heartbeat.PhaseBeat && text(m.vals.Regex) == "" && !unsent.Has(heartbeat.FieldRegex) && !now.Before(m.doubts.until) {
+		m.vals.Regex, m.change.inherits = nil, false
+	}
 	if !m.change.active || f.seq <= m.change.seq || unsent.Has(heartbeat.FieldNames) || unsent.Has(heartbeat.FieldRegex) {
 		return
 	}
-	if text(m.vals.Regex) == "" {
-		m.vals.Regex = nil
-	}
 	m.endChange(nil)
+}
+
+// disinherit: a join without a regex leaves the one that the coordinator holds, be it of
+// the static member whose place we took, or ours from before. The first heartbeat
+// after it takes that away, with an empty one (version 1).
+func (m *machine) disinherit(version int16) {
+	if m.vals.Regex == nil && version >= 1 && (m.id.InstanceID != "" || m.change.inherits) {
+		m.vals.Regex = new(string)
+		m.delta.Changed(heartbeat.FieldRegex)
+	}
 }
 
 // changeRefused: was it the change that f was refused for? Then the last accepted
@@ -93,7 +104,13 @@ func (m *machine) changeRefused(now time.Time, f flight, err error) bool {
 		return false
 	}
 	m.vals.Names, m.vals.Regex = m.change.oldNames, m.change.oldRegex
-	if f.phase == heartbeat.PhaseBeat {
+	switch {
+	case f.phase != heartbeat.PhaseBeat:
+	case m.change.unsure:
+		if m.vals.Regex == nil {
+			m.vals.Regex = new(string)
+		}
+	default:
 		m.delta.Known(heartbeat.FieldNames)
 		m.delta.Known(heartbeat.FieldRegex)
 	}
@@ -105,7 +122,7 @@ func (m *machine) changeRefused(now time.Time, f flight, err error) bool {
 func (m *machine) endChange(err error) {
 	m.emit(outChange, changeResult{m.change.id, err})
 	queue := m.change.queue
-	m.change = changing{}
+	m.change = changing{inherits: m.change.inherits}
 	if len(queue) > 0 {
 		m.change.queue = queue[1:]
 		next := queue[0]

@@ -18,17 +18,32 @@ type trusting struct {
 // earlier one; the margin is for stopping work.
 func margin(session time.Duration) time.Duration { return min(3*time.Second, session/10) }
 
-// trusted: a heartbeat that was sent at sent was accepted. Rule 20: trust counts
-// from the send time.
+// trusted: a heartbeat that was sent at sent was accepted, and its answer is adopted.
+// Rule 20: trust counts from the send time. A member that was told to give something
+// up is evicted at the end of the rebalance timeout, however well it beats.
 func (m *machine) trusted(now, sent time.Time) {
 	if sent.Before(m.trust.last) {
 		return
 	}
 	session := m.cfg.Timing.SessionTimeout
 	m.trust.last, m.trust.until = sent, sent.Add(session-margin(session))
+	if by := m.giveUpBy(); m.own.givingUp() && remaining(now, by) < remaining(now, m.trust.until) {
+		m.trust.until = by
+	}
 	if m.trust.ranOut && trusted(now, m.trust.until) {
 		m.trust.ranOut = false
 		m.emit(outEvent, TrustInfo{Event: m.event(now), Until: m.trust.until, Last: m.trust.last})
+	}
+}
+
+// asked: a heartbeat goes out. Its answer may be lost, and in it the word to give
+// something up, after which the rebalance timeout runs. Where that is shorter than
+// the session, so is trust, until the answer is here.
+func (m *machine) asked(now time.Time) {
+	by := now.Add(m.rebalancePatience())
+	if t := &m.trust; !t.until.IsZero() && remaining(now, by) < remaining(now, t.until) {
+		t.until = by
+		m.publishTrust()
 	}
 }
 

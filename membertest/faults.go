@@ -33,7 +33,8 @@ type FaultTransport struct {
 }
 
 // NewFaultTransport returns a FaultTransport in front of next. Call Close at the
-// end of the test, before next is closed.
+// end of the test, before next is closed; tb.Cleanup will do. In a synctest bubble
+// make it, and the channels of its faults, inside.
 func NewFaultTransport(next heartbeat.Transport) *FaultTransport {
 	t := &FaultTransport{next: next}
 	t.life, t.end = context.WithCancel(context.Background())
@@ -145,8 +146,8 @@ func (t *FaultTransport) Close() {
 }
 
 const (
-	// heldAtMost is how long a request can be held, so that a forgotten channel does
-	// not keep a goroutine, or a synctest bubble, for ever.
+	// heldAtMost is how long a request can be held, so that a forgotten channel and
+	// a forgotten Close do not keep a goroutine for ever.
 	heldAtMost = 10 * time.Minute
 	// deliverWithin bounds the delivery of a request that nobody waits for.
 	deliverWithin = 30 * time.Second

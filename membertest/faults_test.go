@@ -83,11 +83,11 @@ func do(t *testing.T, ft *FaultTransport, timeout time.Duration) (time.Duration,
 }
 
 func TestActions(t *testing.T) {
-	never, open := make(chan struct{}), make(chan struct{})
-	close(open)
+	never := func() chan struct{} { return make(chan struct{}) } // in the bubble
+	open := func() chan struct{} { ch := make(chan struct{}); close(ch); return ch }
 	for _, tt := range []struct {
 		name      string
-		do        Action
+		do        func() Action
 		took      time.Duration
 		delivered int
 		err       error // nil: an answer
@@ -95,31 +95,32 @@ func TestActions(t *testing.T) {
 		epoch     int32 // of the answer
 		code      int16
 	}{
-		{name: "none", do: nil, delivered: 1, epoch: 1},
-		{name: "DropRequest", do: DropRequest(), err: ErrFault, not: heartbeat.ErrNotSent},
-		{name: "NotSent", do: NotSent(), err: heartbeat.ErrNotSent},
-		{name: "LoseAnswer", do: LoseAnswer(), delivered: 1, err: ErrFault, not: heartbeat.ErrNotSent},
-		{name: "Cut", do: Cut(), delivered: 1, err: io.ErrUnexpectedEOF, not: heartbeat.ErrNotSent},
-		{name: "Delay", do: Delay(3 * time.Second), took: 3 * time.Second, delivered: 1, epoch: 1},
-		{name: "Delay, too long", do: Delay(time.Minute), took: 10 * time.Second, err: context.DeadlineExceeded},
-		{name: "HoldRequest", do: HoldRequest(never), took: 10 * time.Second, err: context.DeadlineExceeded},
-		{name: "HoldRequest, open", do: HoldRequest(open), delivered: 1, epoch: 1},
-		{name: "HoldRequest, for ever", do: HoldRequest(nil), took: 10 * time.Second, err: context.DeadlineExceeded},
-		{name: "HoldAnswer", do: HoldAnswer(never), took: 10 * time.Second, delivered: 1, err: context.DeadlineExceeded, not: heartbeat.ErrNotSent},
-		{name: "HoldAnswer, open", do: HoldAnswer(open), delivered: 1, epoch: 1},
-		{name: "HoldAnswer, for ever", do: HoldAnswer(nil), took: 10 * time.Second, delivered: 1, err: context.DeadlineExceeded},
-		{name: "Duplicate", do: Duplicate(), delivered: 2, epoch: 2},
-		{name: "Answer", do: Answer(110), code: 110},
-		{name: "Answer, unknown code", do: Answer(9999), code: 9999},
-		{name: "AnswerWith", do: AnswerWith(func(r *kmsg.ConsumerGroupHeartbeatResponse) kmsg.Response {
-			r.MemberEpoch = -7
-			return r
-		}), delivered: 1, epoch: -7},
+		{name: "none", do: func() Action { return nil }, delivered: 1, epoch: 1},
+		{name: "DropRequest", do: DropRequest, err: ErrFault, not: heartbeat.ErrNotSent},
+		{name: "NotSent", do: NotSent, err: heartbeat.ErrNotSent},
+		{name: "LoseAnswer", do: LoseAnswer, delivered: 1, err: ErrFault, not: heartbeat.ErrNotSent},
+		{name: "Cut", do: Cut, delivered: 1, err: io.ErrUnexpectedEOF, not: heartbeat.ErrNotSent},
+		{name: "Delay", do: func() Action { return Delay(3 * time.Second) }, took: 3 * time.Second, delivered: 1, epoch: 1},
+		{name: "Delay, too long", do: func() Action { return Delay(time.Minute) }, took: 10 * time.Second, err: context.DeadlineExceeded},
+		{name: "HoldRequest", do: func() Action { return HoldRequest(never()) }, took: 10 * time.Second, err: context.DeadlineExceeded},
+		{name: "HoldRequest, open", do: func() Action { return HoldRequest(open()) }, delivered: 1, epoch: 1},
+		{name: "HoldRequest, for ever", do: func() Action { return HoldRequest(nil) }, took: 10 * time.Second, err: context.DeadlineExceeded},
+		{name: "HoldAnswer", do: func() Action { return HoldAnswer(never()) }, took: 10 * time.Second, delivered: 1, err: context.DeadlineExceeded, not: heartbeat.ErrNotSent},
+		{name: "HoldAnswer, open", do: func() Action { return HoldAnswer(open()) }, delivered: 1, epoch: 1},
+		{name: "HoldAnswer, for ever", do: func() Action { return HoldAnswer(nil) }, took: 10 * time.Second, delivered: 1, err: context.DeadlineExceeded},
+		{name: "Duplicate", do: Duplicate, delivered: 2, epoch: 2},
+		{name: "Answer", do: func() Action { return Answer(110) }, code: 110},
+		{name: "Answer, unknown code", do: func() Action { return Answer(9999) }, code: 9999},
+		{name: "AnswerWith", do: func() Action {
+			return AnswerWith(func(r *kmsg.ConsumerGroupHeartbeatResponse) kmsg.Response {
+				r.MemberEpoch = -7
+				return r
+			})
+		}, delivered: 1, epoch: -7},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			faulty(t, func(t *testing.T, ft *FaultTransport, s *sink) {
-				never, open = make(chan struct{}), make(chan struct{})
-				in := ft.Inject(Fault{Do: tt.do})
+				in := ft.Inject(Fault{Do: tt.do()})
 				took, resp, err := do(t, ft, 10*time.Second)
 				synctest.Wait()
 				if took != tt.took || s.count() != tt.delivered || !errors.Is(err, tt.err) || tt.not != nil && errors.Is(err, tt.not) {
@@ -218,7 +219,7 @@ func TestCloseDropsWhatIsHeld(t *testing.T) {
 }
 
 func TestHeldRequestsEndByThemselves(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) { // no Close: the bubble would not end if they did not
+	synctest.Test(t, func(t *testing.T) { // no Close
 		s := new(sink)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -230,6 +231,7 @@ func TestHeldRequestsEndByThemselves(t *testing.T) {
 		if err != nil || !errors.Is(err2, context.DeadlineExceeded) || !errors.Is(err3, context.DeadlineExceeded) {
 			t.Error(err, err2, err3)
 		}
+		time.Sleep(heldAtMost) // a bubble whose goroutines have not ended then panics
 	})
 }
 

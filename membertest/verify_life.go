@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/rollcall-go/rollcall/member"
 )
 
 // The rules of a member's identity, of its leave, and of the epochs it sends.
@@ -93,14 +95,20 @@ func (w *watch) ruleLeaveEpoch(a *attempt) {
 const beatIsFresh = 1250 * time.Millisecond
 
 // ruleBeatBeforeLeave: rule 3, -2 does not restart the session, so a heartbeat goes
-// just before it. A member whose heartbeats are refused need not try.
+// just before it. A member that has failed, or whose heartbeats are refused, need
+// not try.
 func (w *watch) ruleBeatBeforeLeave(a *attempt) {
-	if a.call.Epoch != -2 || w.epoch <= 0 || w.lastSaid == refused || w.lastSaid == vague {
-		return
+	if a.stale > beatIsFresh+10*w.v.lag() && w.state != member.StateFatal {
+		w.fail(3, "a leave with member epoch -2 at %s, %v after the last heartbeat: too little is left of the session", a.at.Format(clock), a.stale)
 	}
-	if age := a.at.Sub(w.beat.at); age > beatIsFresh+10*w.v.lag() {
-		w.fail(3, "a leave with member epoch -2, %v after the last heartbeat: what is left of the session is too short", age)
+}
+
+// beatAge is the age of the last heartbeat when a -2 ends a membership.
+func (w *watch) beatAge(a *attempt) time.Duration {
+	if a.call.Epoch != -2 || w.instance == "" || w.epoch <= 0 || w.lastSaid == refused || w.lastSaid == vague {
+		return 0
 	}
+	return a.at.Sub(w.beat.at)
 }
 
 // ruleMayLeave: rule 12, -2 frees an instance ID of one's own, so it needs an
@@ -120,8 +128,9 @@ func (w *watch) ruleMayLeave(a *attempt) {
 func (w *watch) ruleEpoch(a *attempt) {
 	switch {
 	case a.call.Epoch == w.epoch:
-	case a.call.Epoch == w.epochWas && a.at.Sub(w.epochAt) <= w.v.lag():
-		// The answer may have come while this one was on its way.
+	case a.call.Epoch == w.epochWas && (a.at.Sub(w.epochAt) <= w.v.lag() || a.at.Sub(w.leftAt) <= w.v.lag()):
+		// The answer may have come while this one was on its way, and a leave that
+		// was sent after it may have been faster.
 	case w.epoch == 0 && w.fencedAt.Equal(w.epochAt) && !w.fencedAt.IsZero():
 		w.fail(11, "a heartbeat with member epoch %d after a fence", a.call.Epoch)
 	default:

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kmsg"
+
 	"github.com/rollcall-go/rollcall/member"
 )
 
@@ -25,15 +27,20 @@ type hookLife struct {
 type ownerLife struct {
 	own        map[partition]time.Time // owned, since when
 	emptySince time.Time
-	claimed    map[partition]bool      // in the last owned list that was sent
-	held       map[partition]time.Time // assigned since the last join, when
-	round      *round                  // of callbacks; nil: acknowledged, or none
-	acks       []*attempt              // the last accepted ones with an owned list
-	overlaps   []overlap               // this member is the one that should have let go
+	claimed    map[partition]bool // in the last owned list that was sent
+	granted    map[granted]bool   // in the assignment of some answer since the last accepted join
+	round      *round             // of callbacks; nil: acknowledged, or none
+	acks       []*attempt         // the last accepted ones with an owned list
+	overlaps   []overlap          // this member is the one that should have let go
 }
 
 type partition struct {
 	topic string
+	num   int32
+}
+
+type granted struct {
+	topic [16]byte
 	num   int32
 }
 
@@ -95,11 +102,10 @@ func (w *watch) judge(a *attempt) {
 	if a.call.Kind == CallJoin {
 		w.ruleJoinOwnsNothing(a)
 		clear(w.claimed)
-		for p, at := range w.held {
-			if at.Before(a.at) {
-				delete(w.held, p)
-			}
-		}
+		return
+	}
+	if a.call.Kind == CallLeave {
+		w.ruleBeatBeforeLeave(a)
 		return
 	}
 	w.ruleFullWhileEmpty(a)
@@ -119,21 +125,45 @@ func (w *watch) ruleJoinOwnsNothing(a *attempt) {
 	}
 }
 
-// ruleOwnedList: rule 17, nothing leaves the owned list before the callback that
-// gives it up has returned, and nothing is in it before OnAssigned has.
+// ruleOwnedList: rule 17, nothing that was owned leaves the owned list before the
+// callback that gives it up has returned.
 func (w *watch) ruleOwnedList(a *attempt) {
 	list, complete := w.list(a)
 	for p := range w.claimed {
-		if _, owned := w.own[p]; owned && !list[p] && complete {
+		if since, owned := w.own[p]; owned && since.Before(a.at) && !list[p] && complete {
 			w.fail(17, "at %s %s/%d left the owned list, and no callback for it has returned", a.at.Format(clock), p.topic, p.num)
 		}
 	}
-	for p := range list {
-		if _, ok := w.held[p]; !ok {
-			w.fail(17, "at %s %s/%d is in the owned list, and OnAssigned for it has not returned", a.at.Format(clock), p.topic, p.num)
+	w.claimed = list
+}
+
+// ruleGranted: rule 17, nothing is in the owned list that no answer has assigned. It
+// may be there before OnAssigned returned, and has to be if the list says anything: a
+// list without it is the word that the member does not have it.
+func (w *watch) ruleGranted(a *attempt) {
+	for _, t := range a.owned {
+		for _, n := range t.partitions {
+			if !w.granted[granted{t.id, n}] {
+				w.fail(17, "partition %d of topic ID %x is in the owned list, and was not assigned since the last join", n, t.id)
+			}
 		}
 	}
-	w.claimed = list
+}
+
+func (w *watch) grant(a *attempt, kresp kmsg.Response) {
+	if a.outcome != accepted {
+		return
+	}
+	if a.call.Kind == CallJoin {
+		clear(w.granted)
+	}
+	if resp := kresp.(*kmsg.ConsumerGroupHeartbeatResponse); resp.Assignment != nil {
+		for _, t := range resp.Assignment.Topics {
+			for _, n := range t.Partitions {
+				w.granted[granted{t.TopicID, n}] = true
+			}
+		}
+	}
 }
 
 func (w *watch) onOwnership(i member.OwnershipInfo) {
@@ -142,7 +172,6 @@ func (w *watch) onOwnership(i member.OwnershipInfo) {
 	case member.Assigned:
 		w.ruleRoundIsAcknowledged(i)
 		for _, p := range parts {
-			w.held[p] = i.At
 			w.own[p] = i.At.Add(-i.Took)
 		}
 		w.ruleOneOwner(parts)
@@ -157,6 +186,7 @@ func (w *watch) onOwnership(i member.OwnershipInfo) {
 	}
 	if len(parts) > 0 {
 		w.round = &round{i.At, i.What, parts}
+		w.acks = slices.DeleteFunc(w.acks, func(a *attempt) bool { return a.at.Before(i.At) })
 	}
 	if i.What == member.Lost && (w.state == member.StateFenced || w.leaving()) {
 		w.round = nil
@@ -218,11 +248,14 @@ func (w *watch) tells(a *attempt, r *round) bool {
 
 const maxAcks = 32
 
+// ackEnd keeps what may acknowledge a round: the first ones behind a round that is
+// known, and the last ones otherwise, as hooks are late.
 func (w *watch) ackEnd(a *attempt) {
-	if a.outcome != accepted || !a.has[fieldOwned] {
-		return
-	}
-	if w.acks = append(w.acks, a); len(w.acks) > maxAcks {
-		w.acks = w.acks[1:]
+	switch {
+	case a.outcome != accepted || !a.has[fieldOwned]:
+	case len(w.acks) < maxAcks:
+		w.acks = append(w.acks, a)
+	case w.round == nil:
+		w.acks = append(w.acks[1:], a)
 	}
 }

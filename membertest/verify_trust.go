@@ -14,6 +14,7 @@ type overlap struct {
 	since time.Time // this one had it
 	at    time.Time // the other got it
 	other *watch
+	over  bool // OnRevoked for it has returned since, too late
 }
 
 // ruleOneOwner: rule 17, what a member gets, no other trusted member has. The
@@ -23,13 +24,13 @@ func (w *watch) ruleOneOwner(parts []partition) {
 	for _, o := range w.v.others(w) {
 		for _, p := range parts {
 			theirs, has := o.own[p]
-			if !has {
+			if !has || !w.sameTopic(o, p.topic) {
 				continue
 			}
 			if mine := w.own[p]; mine.Before(theirs) {
-				w.overlap(overlap{p, mine, theirs, o})
+				w.overlap(overlap{p: p, since: mine, at: theirs, other: o})
 			} else {
-				o.overlap(overlap{p, theirs, mine, w})
+				o.overlap(overlap{p: p, since: theirs, at: mine, other: w})
 			}
 		}
 	}
@@ -39,6 +40,28 @@ func (w *watch) overlap(o overlap) {
 	if w.trusted(o) {
 		w.overlaps = append(w.overlaps, o)
 	}
+}
+
+// sameTopic reports whether two members mean the same topic by a name: a topic that
+// was deleted and made again is another one.
+func (w *watch) sameTopic(o *watch, name string) bool {
+	mine, one := w.topicID(name)
+	theirs, another := o.topicID(name)
+	return one && another && mine == theirs
+}
+
+// topicID is the ID that assignments since the last join had for a topic; ok is false
+// if there were several, or none that the verifier has seen.
+func (w *watch) topicID(name string) (id [16]byte, ok bool) {
+	for g := range w.granted {
+		if w.v.names[g.topic] == name {
+			if ok && id != g.topic {
+				return id, false
+			}
+			id, ok = g.topic, true
+		}
+	}
+	return id, ok
 }
 
 // trusted reports whether the member had the right to believe that the partition
@@ -63,7 +86,26 @@ func (w *watch) letGo(p partition, at time.Time, what member.Ownership) {
 		switch {
 		case o.p != p:
 			kept = append(kept, o)
-		case what == member.Revoked && at.After(o.at) && w.trusted(o):
+		case what == member.Revoked && at.After(o.at):
+			o.over = true
+			kept = append(kept, o)
+		}
+	}
+	w.overlaps = kept
+}
+
+// overlapsEnd takes an answer that came after OnRevoked: if it is a fence, the
+// coordinator had taken everything away (an operator removed the member, say).
+func (w *watch) overlapsEnd(a *attempt) {
+	if a.outcome != accepted && !a.fenced() && a.code != 69 {
+		return
+	}
+	kept := w.overlaps[:0]
+	for _, o := range w.overlaps {
+		switch {
+		case !o.over:
+			kept = append(kept, o)
+		case a.outcome == accepted && w.trusted(o):
 			w.twoOwners(o)
 		}
 	}

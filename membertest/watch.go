@@ -30,7 +30,7 @@ func newWatch(v *Verifier, who member.Identity) *watch {
 	w := &watch{v: v, n: len(v.members), who: who}
 	w.own = map[partition]time.Time{}
 	w.claimed = map[partition]bool{}
-	w.held = map[partition]time.Time{}
+	w.granted = map[granted]bool{}
 	return w
 }
 
@@ -60,7 +60,8 @@ type attempt struct {
 	has   fieldSet // carried
 	empty fieldSet // carried, and empty
 	owned []topicPartitions
-	bare  bool // a refusal was pending when it was sent
+	bare  bool          // a refusal was pending when it was sent
+	stale time.Duration // a -2: since the last heartbeat, if there has to be one
 
 	done    time.Time // zero: in flight
 	before  time.Time // when the attempt before it was done
@@ -175,7 +176,8 @@ func (w *watch) sending(a *attempt) {
 	case CallLeave:
 		w.ruleLeaveEpoch(a)
 		w.ruleMayLeave(a)
-		w.ruleBeatBeforeLeave(a)
+		a.stale = w.beatAge(a)
+		w.queue(a)
 		w.leftAt, w.epochWas, w.epoch = a.at, w.epoch, 0
 		if a.call.Epoch != -2 {
 			w.confirm()
@@ -188,6 +190,7 @@ func (w *watch) sending(a *attempt) {
 	case CallBeat:
 		w.ruleEpoch(a)
 		w.ruleFields(a)
+		w.ruleGranted(a)
 	}
 	w.confirm()
 	w.ruleOneInFlight(a)
@@ -211,6 +214,7 @@ func (w *watch) answered(a *attempt, now time.Time, resp kmsg.Response, err erro
 	if a.code == 82 { // FENCED_INSTANCE_ID
 		w.noName, w.owedSince = now, time.Time{}
 	}
+	w.overlapsEnd(a)
 	if a.code == 25 || a.code == 69 {
 		w.owedSince = time.Time{}
 	}
@@ -232,7 +236,7 @@ func (w *watch) answered(a *attempt, now time.Time, resp kmsg.Response, err erro
 		}
 	}
 	switch {
-	case a.at.Before(w.leftAt): // it was given up for the leave
+	case a.at.Before(w.leftAt), a.call.Kind == CallBeat && a.at.Equal(w.leftAt): // it was given up for the leave
 	case a.outcome == accepted:
 		w.epochWas, w.epoch, w.epochAt = w.epoch, a.epoch, now
 	case a.fenced():
@@ -244,4 +248,5 @@ func (w *watch) answered(a *attempt, now time.Time, resp kmsg.Response, err erro
 	w.fieldsEnd(a)
 	w.paceEnd(a, resp)
 	w.ackEnd(a)
+	w.grant(a, resp)
 }

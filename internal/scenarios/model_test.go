@@ -1,9 +1,11 @@
 package scenarios
 
 import (
+	"fmt"
 	"os"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/rollcall-go/rollcall/internal/kafkatest"
 	"github.com/rollcall-go/rollcall/membertest/brokers"
@@ -37,29 +39,7 @@ func TestModel(t *testing.T) {
 func TestBrokers(t *testing.T) {
 	each(t, Wire, func(t *testing.T, v coordinator.Version, s Scenario) {
 		synctest.Test(t, func(t *testing.T) {
-			cfg := brokers.Config{
-				Version:              v,
-				Brokers:              1,
-				HeartbeatInterval:    HeartbeatInterval,
-				SessionTimeout:       SessionTimeout,
-				AssignmentInterval:   s.Interval,
-				RegexRefreshInterval: RegexRefresh,
-				MaxGroupSize:         MaxGroupSize,
-				Topics:               Topics,
-			}
-			if s.Interval == 0 {
-				cfg.AssignmentInterval = -1
-			}
-			c, err := brokers.New(cfg)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer c.Close()
-			peer, stop, err := NewWire(t.Context(), v, c.Opts()...)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer stop()
+			peer := embedded(t, v, s.Interval, SessionTimeout)
 			Run(t, s, peer, "g")
 		})
 	})
@@ -73,5 +53,45 @@ func TestNamesAreUnique(t *testing.T) {
 			t.Errorf("two scenarios are named %q", s.Name)
 		}
 		seen[s.Name] = true
+	}
+}
+
+// embedded returns kfake with the model, as a peer of the bubble it is in.
+func embedded(t *testing.T, v coordinator.Version, interval, session time.Duration) Peer {
+	t.Helper()
+	cfg := config(v, interval)
+	c, err := brokers.New(brokers.Config{
+		Version:              v,
+		Brokers:              1,
+		HeartbeatInterval:    cfg.HeartbeatInterval,
+		SessionTimeout:       session,
+		AssignmentInterval:   cfg.AssignmentInterval,
+		RegexRefreshInterval: cfg.RegexRefreshInterval,
+		MaxGroupSize:         cfg.MaxGroupSize,
+		Topics:               Topics,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	peer, stop, err := NewWire(t.Context(), v, c.Opts()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(stop)
+	return peer
+}
+
+// TestDifferentialBrokers plays random requests on the model inside kfake and
+// on the pure one: whatever the wire or kfake changes is a difference.
+func TestDifferentialBrokers(t *testing.T) {
+	for _, v := range coordinator.Versions() {
+		for seed := range uint64(4) {
+			t.Run(fmt.Sprintf("%v/%d", v, seed), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					Differ(t, embedded(t, v, 0, diffSession), "g", seed, 200)
+				})
+			})
+		}
 	}
 }

@@ -16,22 +16,33 @@ type model struct {
 
 // NewModel returns the pure model of a version as a peer.
 func NewModel(v coordinator.Version, interval time.Duration) Peer {
-	m := &model{now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+	m := newModel(config(v, interval))
+	for name, n := range Topics {
+		m.c.CreateTopic(m.now, name, [16]byte{}, n)
+	}
+	return m
+}
+
+func newModel(cfg coordinator.Config) *model {
+	return &model{
+		c:   coordinator.New(cfg),
+		now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
+	}
+}
+
+// config is the suite's settings as the model takes them.
+func config(v coordinator.Version, interval time.Duration) coordinator.Config {
 	if interval == 0 {
 		interval = -1 // the zero value is the version's default
 	}
-	m.c = coordinator.New(coordinator.Config{
+	return coordinator.Config{
 		Version:              v,
 		HeartbeatInterval:    HeartbeatInterval,
 		SessionTimeout:       SessionTimeout,
 		AssignmentInterval:   interval,
 		RegexRefreshInterval: RegexRefresh,
 		MaxGroupSize:         MaxGroupSize,
-	})
-	for name, n := range Topics {
-		m.c.CreateTopic(m.now, name, [16]byte{}, n)
 	}
-	return m
 }
 
 func (m *model) Version() coordinator.Version { return m.c.Version() }

@@ -4,6 +4,8 @@ package scenarios
 
 import (
 	"context"
+	"flag"
+	"fmt"
 	"strconv"
 	"strings"
 	"testing"
@@ -29,6 +31,7 @@ var props = map[string]string{
 	"group.consumer.min.session.timeout.ms":    "1000",
 	"group.consumer.max.size":                  strconv.Itoa(MaxGroupSize),
 	"group.consumer.assignment.interval.ms":    "0",
+	"offsets.topic.num.partitions":             "1", // see wire.seen
 }
 
 // start returns the shared broker of a version, with the topics made.
@@ -38,17 +41,13 @@ func start(t *testing.T, c *kafkatest.Cluster) coordinator.Version {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
-	have, err := c.Admin().ListTopics(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	peer := real(t, c, v).(*wire)
 	for name, n := range Topics {
-		if !have.Has(name) {
-			if err := c.CreateTopic(ctx, name, int(n)); err != nil {
-				t.Fatal(err)
-			}
+		if topic, err := peer.topic(name); err == nil && topic.ErrorCode == 0 {
+			continue // another test of this process made it
+		}
+		if err := peer.CreateTopic(name, n); err != nil {
+			t.Fatal(err)
 		}
 	}
 	return v
@@ -75,6 +74,36 @@ func configure(t *testing.T, c *kafkatest.Cluster, group string, settings map[st
 		t.Fatal(err)
 	}
 	time.Sleep(time.Second)
+}
+
+var (
+	firstSeed = flag.Uint64("seed", 1, "the first seed of TestDifferential")
+	seeds     = flag.Int("seeds", 24, "the number of seeds of TestDifferential")
+)
+
+// TestDifferential plays random requests on real brokers and on the model.
+func TestDifferential(t *testing.T) {
+	kafkatest.EachConfig(t, kafkatest.Config{Props: props}, func(t *testing.T, c *kafkatest.Cluster) {
+		v := start(t, c)
+		began := time.Now()
+		t.Cleanup(func() { t.Logf("%s took %v", c.Version(), time.Since(began).Round(100*time.Millisecond)) })
+		var g errgroup.Group
+		g.SetLimit(8)
+		for n := range *seeds {
+			seed := *firstSeed + uint64(n)
+			g.Go(func() error {
+				t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+					prefix := unique()
+					configure(t, c, prefix, map[string]string{
+						"consumer.session.timeout.ms": strconv.Itoa(int(diffSession.Milliseconds())),
+					})
+					Differ(t, real(t, c, v), prefix, seed, 150)
+				})
+				return nil
+			})
+		}
+		_ = g.Wait()
+	})
 }
 
 // unique is a prefix for the groups and topics of one run.

@@ -47,10 +47,15 @@ func joinLostFull(p *Play) {
 	e := p.first()
 	p.ok(p.join("B"), e, 12)
 	p.ok(p.join("A"), e+1, 0) // lost
-	p.ok(p.join("A"), e+1, 0) // lost
 	told := p.beat("B", e)
 	p.ok(p.beat("B", e, owns(given(told))), e+1, none)
-	p.ok(p.join("A"), e+1, 6)
+	p.ok(p.join("A"), e+1, 6) // B has given way meanwhile; lost as well
+	a := p.join("A")
+	if p.V < v42 {
+		p.refused(a, kerr.FencedMemberEpoch) // waiting for B has moved A on
+	} else {
+		p.ok(a, e+1, 6)
+	}
 }
 
 func leaving(p *Play) {

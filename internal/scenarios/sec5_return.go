@@ -19,7 +19,7 @@ func staticReturns() []Scenario {
 		{Name: "5 return with other topics", Play: backOtherTopics},
 		{Name: "5 return without the instance ID under a new ID", Play: backWithoutInstance},
 		{Name: "5 the same ID away and back without the instance ID", Play: backWithoutInstanceSameID},
-		{Name: "5 the same ID away and back with another instance ID", Play: backOtherInstance},
+		{Name: "5 the same ID away and back with another instance ID loses all", Play: backOtherInstance},
 	}
 }
 
@@ -91,19 +91,34 @@ func backWithoutInstance(p *Play) {
 func backWithoutInstanceSameID(p *Play) {
 	e := p.pair(i1)
 	p.ok(p.beat("A", -2, i1), -2, none)
-	p.ok(p.join("A"), e, 6)
+	a := p.join("A")
+	if p.V < v42 {
+		p.refused(a, kerr.FencedMemberEpoch)
+		return
+	}
+	p.ok(a, e, 6)
 	if got := p.instanceOf("A"); got != "i1" {
 		p.Fatalf("the instance ID is %q", got)
 	}
 	p.is("Stable", e, 2)
 }
 
+// The broker looks for the target under the new instance ID, where there is
+// none yet.
+
 func backOtherInstance(p *Play) {
 	e := p.pair(i1)
 	p.ok(p.beat("A", -2, i1), -2, none)
-	p.ok(p.join("A", instance("i2")), e, 6)
+	p.ok(p.join("A", instance("i2")), e, 0)
+	p.ok(p.beat("A", e, whole, owns()), e, 0) // stranded, though all is well
+	p.is("Stable", e, 2)
 	if got := p.instanceOf("A"); got != "i2" {
 		p.Fatalf("the instance ID is %q", got)
 	}
-	p.accepted(p.join("B2", i1)) // i1 is free
+	a := p.join("B2", i1)
+	if p.V < v44 {
+		p.refused(a, kerr.UnreleasedInstanceID) // stays with A
+	} else {
+		p.ok(a, e+1, 2) // two of the six that nobody had
+	}
 }

@@ -23,6 +23,7 @@ func statics() []Scenario {
 		{Name: "5 a crash holds the instance for a session", Play: staticCrash},
 		{Name: "5 a dynamic member becomes static", Play: becomesStatic},
 		{Name: "5 a settled dynamic member becomes static", Play: settledBecomesStatic},
+		{Name: "5 a dynamic member that is behind becomes static and loses all", Play: behindBecomesStatic},
 	}
 }
 
@@ -138,8 +139,19 @@ func becomesStatic(p *Play) {
 	p.ok(p.join("A"), e, 12) // keeps i1
 	p.ok(p.join("A", instance("i2")), e, 12)
 	p.refused(p.join("B", instance("i2")), kerr.UnreleasedInstanceID)
-	p.accepted(p.join("B", i1))
-	p.is("Reconciling", e+1, 2)
+	a := p.join("B", i1)
+	if p.V >= v44 {
+		p.ok(a, e+1, 0)
+		return
+	}
+	// The given up instance ID stays with A, and goes down with it.
+	p.refused(a, kerr.UnreleasedInstanceID)
+	p.ok(p.beat("A", -1), -1, none)
+	for _, epoch := range []int32{1, -1, -2} {
+		p.refused(p.beat("A", epoch, i1), kerr.UnknownMemberID)
+	}
+	p.refused(p.join("B", i1), kerr.UnknownMemberID)
+	p.accepted(p.join("B", instance("i2")))
 }
 
 func settledBecomesStatic(p *Play) {
@@ -151,4 +163,17 @@ func settledBecomesStatic(p *Play) {
 	p.refused(p.join("X", i1), kerr.UnreleasedInstanceID)
 	p.ok(p.join("A", instance("i2")), e, 6)
 	p.is("Stable", e, 2)
+}
+
+// The broker looks for the target under the new instance ID, where there is
+// none yet.
+func behindBecomesStatic(p *Play) {
+	e := p.first()
+	p.ok(p.join("A"), e, 12)
+	p.ok(p.join("B"), e+1, 0)
+	p.ok(p.join("A", i1), e+1, 0)
+	p.ok(p.beat("B", e+1), e+1, 6)
+	p.ok(p.beat("A", e+1), e+1, none)
+	p.ok(p.beat("A", e+1, whole, owns()), e+1, 0) // stranded, though all is well
+	p.is("Stable", e+1, 2)
 }

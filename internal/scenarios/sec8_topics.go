@@ -15,6 +15,7 @@ func topicChanges() []Scenario {
 		{Name: "8 a topic is made again, seen by a heartbeat", Play: topicAgainSeen},
 		{Name: "8 a topic is made again before the acknowledgement", Play: topicAgainUnacked},
 		{Name: "8 a topic is made again with no heartbeat in between", Play: topicAgainUnseen},
+		{Name: "8 a topic is made again and a heartbeat owns nothing", Play: topicAgainAtOnce},
 	}
 }
 
@@ -41,17 +42,11 @@ func topicDeleted(p *Play) {
 	joined := p.join("A", topics("t12", own))
 	p.ok(joined, e, 15)
 	p.check(p.DeleteTopic(own))
-	a := p.until("A", e, owns(given(joined)))
-	if p.V < v43 {
-		p.ok(a, e, 12)
-		p.ok(p.beat("A", e), e, none)
-		p.ok(p.beat("A", e, owns(p.all("t12"))), e+1, none)
-		p.quiet(time.Second, "A", e+1)
-		return
-	}
-	p.ok(a, e+2, none) // never told
-	p.quiet(time.Second, "A", e+2)
-	p.ok(p.beat("A", e+2, whole, topics("t12", own), owns(given(joined))), e+2, 12)
+	p.ok(p.until("A", e, owns(given(joined))), e, 12)
+	p.ok(p.beat("A", e), e, none)
+	p.ok(p.beat("A", e, owns(given(joined))), e, none) // no acknowledgement
+	p.ok(p.beat("A", e, owns(p.all("t12"))), e+1, none)
+	p.quiet(time.Second, "A", e+1)
 }
 
 func topicDeletedBeside(p *Play) {
@@ -65,20 +60,25 @@ func topicDeletedBeside(p *Play) {
 	p.ok(p.beat("A", e, owns(given(a))), e+1, none)
 	p.ok(p.beat("B", e+1), e+1, 8)
 	p.check(p.DeleteTopic(own))
-	p.Sleep(300 * time.Millisecond)
-	p.accepted(p.beat("A", e+1))
-	want := e + 2
-	if p.V >= v43 {
-		want = e + 3
+	e++
+	for _, id := range []string{"A", "B"} { // who has how many of each is the assignor's
+		a := p.until(id, e)
+		p.accepted(a)
+		p.accepted(p.beat(id, e, owns(given(a))))
 	}
-	p.bumped(want)
+	for _, id := range []string{"A", "B"} {
+		p.accepted(p.beat(id, e+1))
+		if got := count(p.has(id)); got != 6 {
+			p.Fatalf("%s has %d partitions", id, got)
+		}
+	}
+	p.is("Stable", e+1, 2)
 }
 
 // again makes a topic anew and returns its ID.
 func (p *Play) again(name string, partitions int32) [16]byte {
 	p.Helper()
 	p.check(p.CreateTopic(name, partitions))
-	p.Sleep(300 * time.Millisecond) // a broker's coordinator gets to know
 	return p.id(name)
 }
 
@@ -88,14 +88,9 @@ func topicAgainSeen(p *Play) {
 	joined := p.join("A", topics(own))
 	p.ok(joined, e, 6)
 	p.check(p.DeleteTopic(own))
-	if p.V >= v43 {
-		p.ok(p.until("A", e), e+2, none)
-		e += 2
-	} else {
-		p.ok(p.until("A", e), e, 0)
-		p.ok(p.beat("A", e, owns()), e+1, none)
-		e++
-	}
+	p.ok(p.until("A", e), e, 0)
+	p.ok(p.beat("A", e, owns()), e+1, none)
+	e++
 	fresh := p.again(own, 6)
 	a := p.until("A", e)
 	p.ok(a, e+1, 6)
@@ -105,27 +100,20 @@ func topicAgainSeen(p *Play) {
 	p.ok(p.beat("A", e+1, owns(given(joined))), e+1, none) // the old ID is harmless
 }
 
-// Until 4.2 a deletion that a heartbeat has seen must be acknowledged, even if
-// the topic is made again before that.
+// A deletion that a heartbeat has seen must be acknowledged, even if the topic
+// is made again before that.
 func topicAgainUnacked(p *Play) {
 	e, own := p.first(), p.own("t")
 	p.check(p.CreateTopic(own, 6))
 	p.ok(p.join("A", topics(own)), e, 6)
 	p.check(p.DeleteTopic(own))
-	a := p.until("A", e)
-	if p.V >= v43 {
-		p.ok(a, e+2, none)
-		p.again(own, 6)
-		p.ok(p.until("A", e+2), e+3, 6)
-		return
-	}
-	p.ok(a, e, 0)
+	p.ok(p.until("A", e), e, 0)
 	p.again(own, 6)
 	p.ok(p.beat("A", e), e, none)
 	p.ok(p.beat("A", e, owns()), e+2, 6)
 }
 
-// Members go straight from the old ID to the new one.
+// The old topic must be given up before the new one is given out.
 func topicAgainUnseen(p *Play) {
 	e, own := p.first(), p.own("t")
 	p.check(p.CreateTopic(own, 6))
@@ -133,15 +121,22 @@ func topicAgainUnseen(p *Play) {
 	p.ok(joined, e, 6)
 	p.check(p.DeleteTopic(own))
 	fresh := p.again(own, 6)
-	a := p.beat("A", e, owns(given(joined)))
-	if size(a) != 6 || a.Assignment.Topics[0].TopicID != fresh {
-		p.Fatalf("got %s", show(a))
+	p.ok(p.beat("A", e, owns(given(joined))), e, 0)
+	a := p.beat("A", e, owns())
+	p.ok(a, e+1, 6)
+	if a.Assignment.Topics[0].TopicID != fresh {
+		p.Fatalf("got the old topic")
 	}
-	want := e + 1
-	if p.V >= v43 {
-		want = e + 2
-	}
-	p.ok(a, want, 6)
-	p.ok(p.beat("A", want, owns(given(joined))), want, none)
-	p.is("Stable", want, 1)
+	p.ok(p.beat("A", e+1, owns(given(joined))), e+1, none)
+	p.is("Stable", e+1, 1)
+}
+
+// An owned list without the old topic is its acknowledgement in advance.
+func topicAgainAtOnce(p *Play) {
+	e, own := p.first(), p.own("t")
+	p.check(p.CreateTopic(own, 6))
+	p.ok(p.join("A", topics(own)), e, 6)
+	p.check(p.DeleteTopic(own))
+	p.again(own, 6)
+	p.ok(p.beat("A", e, owns()), e+1, 6)
 }

@@ -74,18 +74,47 @@ func (w *wire) TopicID(name string) ([16]byte, error) {
 // the controller accepted reaches it a moment later, and its group coordinator
 // a moment after that.
 func (w *wire) waitTopic(name string, partitions int32) error {
-	for range 500 {
+	for range 1000 {
 		t, err := w.topic(name)
 		if err != nil {
 			return err
 		}
 		if int32(len(t.Partitions)) == partitions && (t.ErrorCode == 0) == (partitions > 0) {
-			w.Sleep(200 * time.Millisecond)
-			return nil
+			seen, err := w.seen(name)
+			if err != nil {
+				return err
+			}
+			if partitions == 0 && count(seen) == 0 || count(seen) == int(partitions) && seen[0].TopicID == t.TopicID {
+				return nil
+			}
 		}
 		w.Sleep(10 * time.Millisecond)
 	}
 	return fmt.Errorf("scenarios: topic %s does not get %d partitions", name, partitions)
+}
+
+// seen returns a topic as the group coordinator sees it: it is what the only
+// member of a group gets. The coordinator must have one shard for all groups
+// (offsets.topic.num.partitions), so that it is the view of all of them.
+func (w *wire) seen(name string) (owned, error) {
+	q := kmsg.NewPtrConsumerGroupHeartbeatRequest()
+	q.Version = 1
+	q.Group, q.MemberID = "probe-"+name, "probe"
+	topics(name)(q)
+	timeout(10_000)(q)
+	owns()(q)
+	a, err := w.Heartbeat(q)
+	if err == nil {
+		err = kerr.ErrorForCode(a.ErrorCode)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("scenarios: probe for topic %s: %w", name, err)
+	}
+	leave := kmsg.NewPtrConsumerGroupHeartbeatRequest()
+	leave.Group, leave.MemberID, leave.MemberEpoch = q.Group, q.MemberID, -1
+	leave.Version = 1
+	_, err = w.Heartbeat(leave)
+	return given(a), err
 }
 
 func (w *wire) topic(name string) (kmsg.MetadataResponseTopic, error) {

@@ -84,7 +84,7 @@ func noOffsets(g *kmsg.OffsetFetchRequestGroup, code int16) kmsg.OffsetFetchResp
 // partition: since 4.3 some may pass at an older epoch where others do not.
 func (c *Cluster) offsetCommit(kreq kmsg.Request) (kmsg.Response, error, bool) {
 	req := kreq.(*kmsg.OffsetCommitRequest)
-	if c.elsewhere(req.Group) || !c.has(req.Group) {
+	if c.elsewhere(req.Group) || !c.has(req.Group) && !c.missing(req) {
 		return nil, nil, false
 	}
 	resp := req.ResponseKind().(*kmsg.OffsetCommitResponse)
@@ -113,6 +113,12 @@ func (c *Cluster) offsetCommit(kreq kmsg.Request) (kmsg.Response, error, bool) {
 		}
 	}
 	return nil, nil, false
+}
+
+// missing says whether a member commits to a group that is not there at all.
+// kfake would call that ILLEGAL_GENERATION, as a broker does before version 9.
+func (c *Cluster) missing(req *kmsg.OffsetCommitRequest) bool {
+	return req.Version >= 9 && req.Generation >= 0 && c.kafka.GroupInfo(req.Group) == nil
 }
 
 // nameOf returns a topic's name from a request that has the name or the ID.

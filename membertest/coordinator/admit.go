@@ -60,7 +60,10 @@ func (c *Coordinator) shutsOut(g *group, req *kmsg.ConsumerGroupHeartbeatRequest
 // UNRELEASED_INSTANCE_ID even for the very member that holds it: that is the
 // lock-out of a static member whose join answer was lost.
 func (c *Coordinator) admitStatic(g *group, id string, req *kmsg.ConsumerGroupHeartbeatRequest) (admitted, *refusal) {
-	holder := g.members[g.statics[*req.InstanceID]]
+	holder, refused := g.holder(*req.InstanceID)
+	if refused != nil {
+		return admitted{}, refused
+	}
 	if req.MemberEpoch != 0 {
 		if refused := checkInstance(holder, id); refused != nil {
 			return admitted{}, refused
@@ -83,8 +86,20 @@ func (c *Coordinator) admitStatic(g *group, id string, req *kmsg.ConsumerGroupHe
 	}
 	heir := *holder
 	heir.id = id
-	heir.epoch, heir.previousEpoch, heir.heard = 0, 0, false
+	heir.epoch, heir.previousEpoch = 0, 0
 	return admitted{member: &heir, replaces: holder}, nil
+}
+
+// holder returns the member that an instance ID stands for, nil if there is
+// none. Until 4.3 an instance ID may outlive its member, see put: such a one is
+// of no use to anybody (ConsumerGroup, staticMember).
+func (g *group) holder(instance string) (*member, *refusal) {
+	id, ok := g.statics[instance]
+	m := g.members[id]
+	if ok && m == nil {
+		return nil, refuse(kerr.UnknownMemberID, "The member that had the instance ID is not in the group.")
+	}
+	return m, nil
 }
 
 // checkInstance refuses a member that is not the holder of the instance ID it
@@ -102,14 +117,12 @@ func checkInstance(holder *member, id string) *refusal {
 // admitEpoch checks the member epoch (KIP-848, "Consumer Group Heartbeat";
 // GroupMetadataManager, throwIfConsumerGroupMemberEpochIsInvalid). The
 // previous epoch passes with an owned list that the member may have: then only
-// the answer with the new epoch was lost.
+// the answer with the new epoch was lost. To 4.0 and 4.1 epoch 0 is an epoch
+// like any other: good while it is the previous one, which it is until the
+// member's epoch has moved.
 func (c *Coordinator) admitEpoch(m *member, req *kmsg.ConsumerGroupHeartbeatRequest) *refusal {
 	switch epoch := req.MemberEpoch; {
 	case epoch == 0 && c.cfg.Version.rejoinAnyEpoch():
-		return nil
-	case epoch == 0 && m.epoch > 0 && !m.heard:
-		// 4.0 and 4.1: a member that has only ever joined may join again,
-		// though others moved the epoch meanwhile.
 		return nil
 	case epoch > m.epoch:
 		return refuse(kerr.FencedMemberEpoch, "The member epoch is greater than the coordinator's: give up all partitions and rejoin.")

@@ -19,8 +19,8 @@ type Config struct {
 	SessionTimeout time.Duration
 
 	// AssignmentInterval is the least time between two target assignments of
-	// a group (group.consumer.assignment.interval.ms, from 4.3). Zero: 1s for
-	// 4.3 and newer, none before. Negative: none.
+	// a group (group.consumer.assignment.interval.ms). Zero: 1s. Negative:
+	// none. Versions before 4.3 do not have it, whatever is set.
 	AssignmentInterval time.Duration
 
 	// RegexRefreshInterval is the least time between two resolutions of a
@@ -30,6 +30,12 @@ type Config struct {
 	// MaxGroupSize is the most members a group may have
 	// (group.consumer.max.size). Zero or negative: unlimited.
 	MaxGroupSize int
+
+	// Assign, if set, makes the target assignments instead of the assignors
+	// that the members name: which of some equally good splits a broker picks
+	// is nothing the model could know. It gets the group with the change that
+	// asks for a new target, and returns the partitions of each member ID.
+	Assign func(g Group) map[string][]TopicPartitions
 }
 
 // withDefaults returns cfg with every unset field resolved.
@@ -44,9 +50,9 @@ func (cfg Config) withDefaults() Config {
 		cfg.SessionTimeout = 45 * time.Second
 	}
 	switch {
-	case cfg.AssignmentInterval < 0:
+	case cfg.AssignmentInterval < 0, !cfg.Version.hasAssignmentInterval():
 		cfg.AssignmentInterval = 0
-	case cfg.AssignmentInterval == 0 && cfg.Version >= V43:
+	case cfg.AssignmentInterval == 0:
 		cfg.AssignmentInterval = time.Second
 	}
 	if cfg.RegexRefreshInterval <= 0 {

@@ -26,6 +26,9 @@ func TestParseVersion(t *testing.T) {
 
 func TestConfigDefaults(t *testing.T) {
 	for _, v := range append(Versions(), 0) {
+		if got := (Config{Version: v, AssignmentInterval: time.Minute}).withDefaults().AssignmentInterval; (got != 0) != (v == 0 || v >= V43) {
+			t.Errorf("%v: a set interval became %v", v, got)
+		}
 		got := Config{Version: v}.withDefaults()
 		interval := time.Duration(0)
 		if v == 0 || v >= V43 {

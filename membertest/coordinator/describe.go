@@ -8,7 +8,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// Describe answers a ConsumerGroupDescribe.
+// Describe answers a ConsumerGroupDescribe. It shows nothing of topics that
+// are deleted, though members may still have to give them up.
 func (c *Coordinator) Describe(now time.Time, req *kmsg.ConsumerGroupDescribeRequest) *kmsg.ConsumerGroupDescribeResponse {
 	c.Advance(now)
 	resp := kmsg.NewPtrConsumerGroupDescribeResponse()
@@ -54,6 +55,9 @@ func (c *Coordinator) describe(g *group, out *kmsg.ConsumerGroupDescribeResponse
 
 func wireDescribed(list []TopicPartitions) (out kmsg.Assignment) {
 	for _, tp := range list {
+		if tp.Topic == "" {
+			continue
+		}
 		out.TopicPartitions = append(out.TopicPartitions, kmsg.AssignmentTopicPartition{
 			TopicID: tp.ID, Topic: tp.Topic, Partitions: tp.Partitions,
 		})

@@ -199,8 +199,48 @@ func TestFacts5BecomesStatic(t *testing.T) {
 		r.ok(r.join("A"), r.first(), 12) // keeps i1
 		r.ok(r.join("A", instance("i2")), r.first(), 12)
 		r.refused(r.join("B", instance("i2")), kerr.UnreleasedInstanceID)
-		if resp := r.join("B", instance("i1")); resp.ErrorCode != 0 {
-			r.Fatalf("i1 is not free: %s", name(resp.ErrorCode))
+		r.rest()
+		resp := r.join("B", instance("i1"))
+		if r.v >= V44 {
+			r.ok(resp, r.first()+1, 0)
+			return
 		}
+		// The given up instance ID stays with A, and goes down with it.
+		r.refused(resp, kerr.UnreleasedInstanceID)
+		r.ok(r.beat("A", -1), -1, none)
+		for _, epoch := range []int32{1, -1, -2} {
+			r.refused(r.beat("A", epoch, instance("i1")), kerr.UnknownMemberID)
+		}
+		r.refused(r.join("B", instance("i1")), kerr.UnknownMemberID)
+		if code := r.c.RemoveInstance(r.now, "g", "i1"); code != kerr.UnknownMemberID.Code {
+			r.Fatalf("got %s", name(code))
+		}
+	})
+}
+
+// A member that takes a new instance ID before it has reached its target loses
+// all it has: the broker looks for the target under the new instance ID.
+func TestFacts5NewInstanceIDLosesTheTarget(t *testing.T) {
+	each(t, func(r *rig) { // away
+		e := r.pair(instance("i1"))
+		r.ok(r.beat("A", -2, instance("i1")), -2, none)
+		r.ok(r.join("A", instance("i2")), e, 0)
+		r.ok(r.beat("A", e, whole, owns()), e, 0)
+		if m := r.member("A"); m.State != StateStable || len(m.Target[0].Partitions) != 6 {
+			r.Fatalf("got %+v", m)
+		}
+	})
+	each(t, func(r *rig) { // behind
+		e := r.first()
+		r.ok(r.join("A"), e, 12)
+		r.rest()
+		r.ok(r.join("B"), e+1, 0)
+		r.ok(r.join("A", instance("i1")), e+1, 0)
+		r.ok(r.beat("B", e+1), e+1, 6)
+		r.ok(r.beat("A", e+1), e+1, none)
+	})
+	each(t, func(r *rig) { // settled: nothing to look for
+		e := r.pair()
+		r.ok(r.join("A", instance("i1")), e, 6)
 	})
 }

@@ -104,15 +104,10 @@ func TestFacts8TopicDeleted(t *testing.T) {
 		r.rest()
 		r.c.DeleteTopic(r.now, "u12")
 		r.c.DeleteTopic(r.now, "u12")
-		if r.v < V43 {
-			r.ok(r.beat("A", e), e, 12)
-			r.ok(r.beat("A", e), e, none)
-			r.ok(r.beat("A", e, owns(all(t12))), e+1, none)
-			return
-		}
-		r.ok(r.beat("A", e, owns(list(joined)...)), e+2, none) // never told
-		r.ok(r.beat("A", e+2), e+2, none)
-		r.ok(r.beat("A", e+2, whole, topics("t12", "u12"), owns(list(joined)...)), e+2, 12)
+		r.ok(r.beat("A", e), e, 12)
+		r.ok(r.beat("A", e), e, none)
+		r.ok(r.beat("A", e, owns(list(joined)...)), e, none) // no ack
+		r.ok(r.beat("A", e, owns(all(t12))), e+1, none)
 	})
 }
 
@@ -123,28 +118,31 @@ func TestFacts8TopicMadeAgain(t *testing.T) {
 		r.ok(r.join("A"), e, 12)
 		r.rest()
 		r.c.CreateTopic(r.now, "t12", fresh, 12)
-		resp := r.beat("A", e, owns(all(t12)))
-		if resp.ErrorCode != 0 || size(resp) != 12 || resp.Assignment.Topics[0].TopicID != fresh {
-			r.Fatalf("got %s %+v", name(resp.ErrorCode), resp.Assignment)
+		r.ok(r.beat("A", e, owns(all(t12))), e, 0) // the old one must be given up
+		resp := r.beat("A", e, owns())
+		r.ok(resp, e+1, 12)
+		if resp.Assignment.Topics[0].TopicID != fresh {
+			r.Fatalf("got the old topic")
 		}
-		r.ok(r.beat("A", resp.MemberEpoch, owns(all(t12))), resp.MemberEpoch, none) // harmless
+		r.ok(r.beat("A", e+1, owns(all(t12))), e+1, none) // harmless
+	})
+	each(t, func(r *rig) { // an owned list without it: at once
+		e := r.first()
+		r.ok(r.join("A"), e, 12)
+		r.rest()
+		r.c.CreateTopic(r.now, "t12", fresh, 12)
+		r.ok(r.beat("A", e, owns()), e+1, 12)
 	})
 	each(t, func(r *rig) { // with a gap
 		e := r.first()
 		r.ok(r.join("A"), e, 12)
 		r.rest()
 		r.c.DeleteTopic(r.now, "t12")
-		if r.v >= V43 {
-			e += 2
-			r.ok(r.beat("A", e-2, whole, owns(all(t12))), e, 0)
-		} else {
-			r.ok(r.beat("A", e), e, 0)
-			r.ok(r.beat("A", e, owns()), e+1, none)
-			e++
-		}
+		r.ok(r.beat("A", e), e, 0)
+		r.ok(r.beat("A", e, owns()), e+1, none)
 		r.rest()
 		r.c.CreateTopic(r.now, "t12", fresh, 12)
-		r.ok(r.beat("A", e), e+1, 12)
+		r.ok(r.beat("A", e+1), e+2, 12)
 	})
 }
 
@@ -184,16 +182,18 @@ func TestFacts9LeaveGroup(t *testing.T) {
 	})
 }
 
-// Until 4.2: a deletion that a heartbeat has seen must be acknowledged, even
-// if the topic is made again before that.
+// A deletion that a heartbeat has seen must be acknowledged, even if the topic
+// is made again before that.
 func TestFacts8TopicMadeAgainBeforeTheAck(t *testing.T) {
-	for _, v := range []Version{V40, V41, V42} {
-		r := newRig(t, v)
-		r.ok(r.join("A"), 1, 12)
+	each(t, func(r *rig) {
+		e := r.first()
+		r.ok(r.join("A"), e, 12)
+		r.rest()
 		r.c.DeleteTopic(r.now, "t12")
-		r.ok(r.beat("A", 1), 1, 0)
+		r.ok(r.beat("A", e), e, 0)
+		r.rest()
 		r.c.CreateTopic(r.now, "t12", [16]byte{3}, 12)
-		r.ok(r.beat("A", 1), 1, none)
-		r.ok(r.beat("A", 1, owns()), 3, 12)
-	}
+		r.ok(r.beat("A", e), e, none)
+		r.ok(r.beat("A", e, owns()), e+2, 12)
+	})
 }

@@ -41,9 +41,6 @@ type member struct {
 	state                MemberState
 	assigned, pending    partitions // pending revocation
 
-	// heard is set by the first heartbeat at a real epoch; see admitEpoch.
-	heard bool
-
 	sessionEnd     time.Time // zero: no session timer
 	rebalanceEnd   time.Time // zero: no rebalance timer
 	rebalanceEpoch int32     // the epoch the rebalance timer was started in
@@ -68,9 +65,11 @@ type group struct {
 	owners  map[slot]string // who has a partition, pending revocation included
 
 	regexes   map[string]resolved
-	imageSeen int                 // image version of metadata
-	metadata  string              // the subscribed topics, see metadataOf
-	gone      map[string][16]byte // deleted topics no heartbeat has noticed yet
+	imageSeen int    // image version of metadata
+	metadata  string // the subscribed topics, see metadataOf
+
+	// leaksInstances: see Version.leaksInstances.
+	leaksInstances bool
 }
 
 // newGroup returns a group without members. From 4.3 a group is born in epoch
@@ -84,7 +83,8 @@ func newGroup(name string, v Version) *group {
 		targets: make(map[string]partitions),
 		owners:  make(map[slot]string),
 		regexes: make(map[string]resolved),
-		gone:    make(map[string][16]byte),
+
+		leaksInstances: v.leaksInstances(),
 	}
 	if v.startsAtOne() {
 		g.epoch, g.assignmentEpoch = 1, 1
@@ -92,11 +92,13 @@ func newGroup(name string, v Version) *group {
 	return g
 }
 
-// put stores a new version of a member and keeps the indexes true.
+// put stores a new version of a member and keeps the indexes true. Only the
+// index of instance IDs is as careless as the broker's: see
+// Version.leaksInstances.
 func (g *group) put(m *member) {
 	if old := g.members[m.id]; old != nil {
 		g.release(old)
-		if old.instance != "" && g.statics[old.instance] == m.id {
+		if old.instance != m.instance && !g.leaksInstances {
 			delete(g.statics, old.instance)
 		}
 	}
@@ -122,9 +124,7 @@ func (g *group) drop(m *member) {
 	g.release(m)
 	delete(g.members, m.id)
 	delete(g.targets, m.id)
-	if g.statics[m.instance] == m.id {
-		delete(g.statics, m.instance)
-	}
+	delete(g.statics, m.instance)
 }
 
 // release takes a member's partitions out of the owner index.
@@ -137,38 +137,6 @@ func (g *group) release(m *member) {
 				}
 			}
 		}
-	}
-}
-
-// strip takes a topic out of all assignments and targets without asking the
-// members, and says whether anything changed.
-func (g *group) strip(id [16]byte) bool {
-	changed := false
-	for _, m := range g.ordered() {
-		next := *m
-		var a, b bool
-		next.assigned, a = m.assigned.without(id)
-		next.pending, b = m.pending.without(id)
-		if a || b {
-			g.put(&next)
-			changed = true
-		}
-	}
-	for memberID, target := range g.targets {
-		if next, had := target.without(id); had {
-			g.targets[memberID] = next
-			changed = true
-		}
-	}
-	return changed
-}
-
-// forgetRecreated handles a topic that was deleted and made again before any
-// heartbeat noticed: members go straight from the old ID to the new one.
-func (g *group) forgetRecreated(name string) {
-	if id, ok := g.gone[name]; ok {
-		delete(g.gone, name)
-		g.strip(id)
 	}
 }
 

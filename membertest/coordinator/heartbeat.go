@@ -66,11 +66,20 @@ func (c *Coordinator) beat(now time.Time, req *kmsg.ConsumerGroupHeartbeatReques
 	}
 
 	c.groups[g.name] = g
-	wasEmpty := len(g.members) == 0
+	unlisted := next.instance != "" && g.statics[next.instance] == ""
 	g.replace(old, next)
 	c.bump(g, old.member, next, regex)
-	c.maybeAssign(now, g, wasEmpty)
-	next = c.reconcile(now, g, next, req, subscriptionChanged(old.member, next, regex))
+	target := g.targets[next.id]
+	if unlisted {
+		// A member's target is found by its instance ID, which is not listed
+		// yet (ConsumerGroup, targetAssignment): a member that changes its
+		// instance ID while it has not reached its target loses everything.
+		target = nil
+	}
+	if c.maybeAssign(now, g) {
+		target = g.targets[next.id]
+	}
+	next = c.reconcile(now, g, next, target, req, subscriptionChanged(old.member, next, regex))
 	next.sessionEnd = now.Add(c.cfg.SessionTimeout)
 	c.arm(next.sessionEnd)
 	c.arm(next.rebalanceEnd)
@@ -99,7 +108,6 @@ func full(req *kmsg.ConsumerGroupHeartbeatRequest) bool {
 func merge(old *member, req *kmsg.ConsumerGroupHeartbeatRequest, from Client) *member {
 	next := *old
 	next.clientID, next.clientHost = from.ID, from.Host
-	next.heard = old.heard || req.MemberEpoch > 0
 	if req.InstanceID != nil {
 		next.instance = *req.InstanceID
 	}
@@ -146,7 +154,6 @@ func (c *Coordinator) refreshMetadata(g *group, force bool) bool {
 		return false
 	}
 	g.imageSeen = c.image.version
-	clear(g.gone)
 	metadata := c.metadataOf(g)
 	changed := metadata != g.metadata
 	g.metadata = metadata

@@ -17,7 +17,10 @@ func (c *Coordinator) leave(req *kmsg.ConsumerGroupHeartbeatRequest, resp *kmsg.
 	}
 	m := g.members[req.MemberID]
 	if req.InstanceID != nil {
-		m = g.members[g.statics[*req.InstanceID]]
+		var refused *refusal
+		if m, refused = g.holder(*req.InstanceID); refused != nil {
+			return refused
+		}
 		if refused := checkInstance(m, req.MemberID); refused != nil {
 			return refused
 		}
@@ -54,6 +57,9 @@ func (c *Coordinator) remove(g *group, members ...*member) {
 	g.pruneRegexes()
 	c.refreshMetadata(g, true)
 	g.epoch++
+	if len(g.members) == 0 && c.cfg.Version.assignsEmptyGroup() {
+		g.assignmentEpoch, g.targetAt = g.epoch, time.Time{}
+	}
 }
 
 // LeaveClassic answers a LeaveGroup (v3 and newer) sent to a consumer group,

@@ -9,7 +9,7 @@ import (
 // reconcile moves a member one step towards its target (KIP-848, "Member
 // Assignment Reconciliation"; CurrentAssignmentBuilder) and stores it. The
 // returned member is the stored one.
-func (c *Coordinator) reconcile(now time.Time, g *group, m *member, req *kmsg.ConsumerGroupHeartbeatRequest, changed bool) *member {
+func (c *Coordinator) reconcile(now time.Time, g *group, m *member, target partitions, req *kmsg.ConsumerGroupHeartbeatRequest, changed bool) *member {
 	changed = changed && c.cfg.Version.enforcesSubscription()
 	if !changed && m.reconciledTo(g.assignmentEpoch) {
 		return m
@@ -17,7 +17,7 @@ func (c *Coordinator) reconcile(now time.Time, g *group, m *member, req *kmsg.Co
 	r := reconciler{
 		c: c, g: g, m: m,
 		owned:  req.Topics,
-		target: g.targets[m.id],
+		target: target,
 		topics: c.subscribedIDs(g, m),
 	}
 	next := r.step(changed)

@@ -10,23 +10,40 @@ import (
 // assignment epoch (KIP-848, "Target Assignment"). From 4.3 that happens at
 // most once per assignment interval; a join inside the interval is answered
 // with the old assignment epoch. Nothing happens when the interval is over:
-// the next heartbeat of any member makes the target.
-func (c *Coordinator) maybeAssign(now time.Time, g *group, wasEmpty bool) {
+// the next heartbeat of any member makes the target. It says whether a target
+// was made.
+func (c *Coordinator) maybeAssign(now time.Time, g *group) bool {
 	if g.epoch <= g.assignmentEpoch {
-		return
+		return false
 	}
-	waived := wasEmpty && c.cfg.Version.assignsEmptyGroupAtOnce()
-	if !g.targetAt.IsZero() && now.Sub(g.targetAt) < c.cfg.AssignmentInterval && !waived {
-		return
+	if !g.targetAt.IsZero() && now.Sub(g.targetAt) < c.cfg.AssignmentInterval {
+		return false
 	}
-	subscribers := c.subscribers(g)
-	if g.preferredAssignor() == assignorRange {
-		g.targets = assignRange(subscribers)
-	} else {
-		g.targets = assignUniform(subscribers)
-	}
+	g.targets = c.assign(g)
 	g.assignmentEpoch = g.epoch
 	g.targetAt = now
+	return true
+}
+
+// assign runs the group's assignor.
+func (c *Coordinator) assign(g *group) map[string]partitions {
+	if c.cfg.Assign != nil {
+		snapshot, _ := c.Group(g.name)
+		targets := make(map[string]partitions)
+		for id, list := range c.cfg.Assign(snapshot) {
+			targets[id] = make(partitions)
+			for _, tp := range list {
+				for _, n := range tp.Partitions {
+					targets[id].add(tp.ID, n, 0)
+				}
+			}
+		}
+		return targets
+	}
+	if g.preferredAssignor() == assignorRange {
+		return assignRange(c.subscribers(g))
+	}
+	return assignUniform(c.subscribers(g))
 }
 
 // subscriber is one member as the assignors see it.

@@ -45,9 +45,6 @@ func (c *Coordinator) CreateTopic(now time.Time, name string, id [16]byte, parti
 	c.image.byID[id] = t
 	c.image.version++
 	c.image.newTopics = c.image.version
-	for _, g := range c.groups {
-		g.forgetRecreated(name)
-	}
 }
 
 // AddPartitions raises a topic's partition count to partitions. An unknown
@@ -62,10 +59,8 @@ func (c *Coordinator) AddPartitions(now time.Time, name string, partitions int32
 	c.image.version++
 }
 
-// DeleteTopic deletes a topic. Until 4.2 its owners are told to give it up
-// like any revocation. From 4.3 it leaves their assignments at once: the group
-// epoch rises twice (here, and when a heartbeat sees the new metadata) and no
-// keepalive is told.
+// DeleteTopic deletes a topic. With their next heartbeats its owners are told
+// to give it up, like any revocation, and must acknowledge that.
 func (c *Coordinator) DeleteTopic(now time.Time, name string) {
 	c.Advance(now)
 	t := c.image.byName[name]
@@ -75,13 +70,6 @@ func (c *Coordinator) DeleteTopic(now time.Time, name string) {
 	delete(c.image.byName, name)
 	delete(c.image.byID, t.id)
 	c.image.version++
-	for _, g := range c.groups {
-		if !c.cfg.Version.stripsDeletedTopics() {
-			g.gone[name] = t.id
-		} else if g.strip(t.id) {
-			g.epoch++
-		}
-	}
 }
 
 // Topic returns a topic's ID and partition count.
@@ -117,20 +105,6 @@ func (p partitions) add(id [16]byte, partition, epoch int32) {
 		p[id] = make(map[int32]int32)
 	}
 	p[id][partition] = epoch
-}
-
-// without returns p without one topic, and whether p had it.
-func (p partitions) without(id [16]byte) (partitions, bool) {
-	if _, ok := p[id]; !ok {
-		return p, false
-	}
-	out := make(partitions, len(p))
-	for other, ps := range p {
-		if other != id {
-			out[other] = ps
-		}
-	}
-	return out, true
 }
 
 // same says whether both hold the same partitions, whatever their epochs.

@@ -41,7 +41,7 @@ func ParseVersion(s string) (Version, error) {
 
 // rejoinAnyEpoch says whether a known dynamic member may always come back with
 // epoch 0, as KIP-848 promises to a fenced member. 4.0 and 4.1 let it only
-// while its epoch has not moved (KAFKA-19233).
+// while its epoch has not moved (KAFKA-19233); see admitEpoch.
 func (v Version) rejoinAnyEpoch() bool { return v >= V42 }
 
 // startsAtOne says whether a new group is born with epoch 1 and an empty
@@ -52,9 +52,13 @@ func (v Version) startsAtOne() bool { return v >= V43 }
 // subscribes to before a new target is made (CurrentAssignmentBuilder 4.1).
 func (v Version) enforcesSubscription() bool { return v >= V41 }
 
-// stripsDeletedTopics says whether a deleted topic leaves the members'
-// assignments without a revocation, and so without a word to keepalives.
-func (v Version) stripsDeletedTopics() bool { return v >= V43 }
+// hasAssignmentInterval says whether there is a least time between two targets.
+func (v Version) hasAssignmentInterval() bool { return v >= V43 }
+
+// leaksInstances says whether an instance ID that a member has changed stays
+// with it until the broker restarts: others are refused with it, for ever once
+// the member is gone (ConsumerGroup, updateStaticMember).
+func (v Version) leaksInstances() bool { return v < V44 }
 
 // describesPending says whether a describe counts partitions that are pending
 // revocation as assigned.
@@ -64,9 +68,10 @@ func (v Version) describesPending() bool { return v >= V43 }
 // a partition the member has held since that epoch (ConsumerGroup 4.3).
 func (v Version) commitsByAssignmentEpoch() bool { return v >= V43 }
 
-// assignsEmptyGroupAtOnce says whether the assignment interval is waived for
-// the first member of a group that has none.
-func (v Version) assignsEmptyGroupAtOnce() bool { return v >= V44 }
+// assignsEmptyGroup says whether a group that loses its last member has an
+// empty target for its new epoch at once, so that the next member need not wait
+// for the assignment interval.
+func (v Version) assignsEmptyGroup() bool { return v >= V44 }
 
 // admitsReturnToFullGroup says whether a static member may take its place back
 // under a new member ID when the group has its maximum size.

@@ -1,0 +1,51 @@
+package member
+
+import "time"
+
+// doubting is what the coordinator may have done, or may still do, that no answer
+// has told. An assignment is told once, in the answer to the request that made it.
+type doubting struct {
+	since time.Time // send time of the first request since the last accepted answer whose outcome is unknown
+	until time.Time // a request that got no answer is taken for lost then
+	conn  uint64    // that it was written on; 0: not known
+}
+
+// doubt: request f may have been applied. Nothing is known of what the coordinator
+// holds, so the next heartbeat is full (rule 5). If f got no answer, it may also
+// arrive later, behind heartbeats that were answered, and take a new assignment
+// with it: so they stay full until it cannot any more, by the bound of rule 2 or as the
+// connection proves. Full ones are free of side effects (measured on 4.0 to 4.4).
+func (m *machine) doubt(f flight, unanswered bool) {
+	m.delta.Reset()
+	m.change.unsure = m.change.active
+	d := &m.doubts
+	if d.since.IsZero() {
+		d.since = f.sent
+	}
+	if !unanswered {
+		return
+	}
+	if !d.until.IsZero() && d.conn != f.conn {
+		f.conn = 0 // two connections: neither proves anything of the other
+	}
+	d.until, d.conn = f.sent.Add(m.cfg.Timing.LeaveTimeout), f.conn
+}
+
+// answered: a later request on conn was answered.
+func (d *doubting) answered(conn uint64) {
+	if conn != 0 && conn == d.conn {
+		d.until, d.conn = time.Time{}, 0
+	}
+}
+
+// toldSince is the earliest time at which the coordinator can have begun to wait for
+// what the accepted answer to f asks for. It must be called before m.adopt.
+func (m *machine) toldSince(now time.Time, f flight) time.Time {
+	told := f.sent
+	if now.Before(m.doubts.until) {
+		told = earliest(m.trust.last, told)
+	}
+	told = earliest(m.doubts.since, told)
+	m.doubts.since = time.Time{}
+	return told
+}
