@@ -205,14 +205,14 @@ func (m *machine) accept(now time.Time, f flight, resp *kmsg.ConsumerGroupHeartb
 	}
 	m.delta.Accepted(f.seq)
 	m.joins.accepted()
-	f.told = m.toldSince(now, f)
+	f.told = m.doubts.accepted(f, m.trust.last)
 	if f.full {
 		m.refuse = refusal{}
 	}
 	if f.phase == heartbeat.PhaseJoin {
 		m.disinherit(resp.Version)
 	}
-	m.changeAccepted(now, f)
+	m.changeAccepted(f)
 	moved := resp.MemberEpoch != m.epoch
 	m.epoch = resp.MemberEpoch
 	var target topicSet

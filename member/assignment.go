@@ -76,9 +76,10 @@ func (s topicSet) equal(o topicSet) bool {
 	return slices.EqualFunc(s, o, func(a, b topicParts) bool { return a.id == b.id && slices.Equal(a.parts, b.parts) })
 }
 
-// filter keeps the partitions for which keep is true.
+// filter keeps the partitions for which keep is true. If there are none it allocates
+// nothing: every heartbeat compares what is owned with what is assigned (rule 22).
 func (s topicSet) filter(keep func(topicID, int32) bool) topicSet {
-	out := make(topicSet, 0, len(s))
+	var out topicSet
 	for _, t := range s {
 		var parts []int32
 		for _, p := range t.parts {

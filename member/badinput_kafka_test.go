@@ -102,7 +102,7 @@ func TestKafkaRefusedJoins(t *testing.T) {
 func (l *lab) otherType(first kmsg.Request) {
 	l.Helper()
 	if v := l.c.Version(); strings.HasPrefix(v, "4.0.") || strings.HasPrefix(v, "4.1.") {
-		l.Skipf("Kafka %s has neither share nor streams groups by default", v)
+		l.Skipf("Kafka %s has neither share nor streams groups that are ready for use", v)
 	}
 	resp, err := l.admin.Broker(1).Request(l.ctx, first)
 	l.must(err)

@@ -5,16 +5,17 @@ import "time"
 // doubting is what the coordinator may have done, or may still do, that no answer
 // has told. An assignment is told once, in the answer to the request that made it.
 type doubting struct {
-	since time.Time // send time of the first request since the last accepted answer whose outcome is unknown
-	until time.Time // a request that got no answer is taken for lost then
+	since time.Time // send time of the first request of unknown outcome since the last accepted full one
+	until time.Time // a request that got no answer is taken for lost then; zero: there is none
 	conn  uint64    // that it was written on; 0: not known
 }
 
 // doubt: request f may have been applied. Nothing is known of what the coordinator
 // holds, so the next heartbeat is full (rule 5). If f got no answer, it may also
 // arrive later, behind heartbeats that were answered, and take a new assignment
-// with it: so they stay full until it cannot any more, by the bound of rule 2 or as the
-// connection proves. Full ones are free of side effects (measured on 4.0 to 4.4).
+// with it: so they stay full until one was accepted that was sent when it could not
+// any more, by the bound of rule 2 or as the connection proves. Full ones are free of
+// side effects (measured on 4.0 to 4.4).
 func (m *machine) doubt(f flight, unanswered bool) {
 	m.delta.Reset()
 	m.change.unsure = m.change.active
@@ -38,14 +39,21 @@ func (d *doubting) answered(conn uint64) {
 	}
 }
 
-// toldSince is the earliest time at which the coordinator can have begun to wait for
-// what the accepted answer to f asks for. It must be called before m.adopt.
-func (m *machine) toldSince(now time.Time, f flight) time.Time {
-	told := f.sent
-	if now.Before(m.doubts.until) {
-		told = earliest(m.trust.last, told)
+// accepted: f was. It returns the earliest time at which the coordinator can have
+// begun to wait for what the answer asks for; last is when the heartbeat was sent that
+// was accepted before.
+func (d *doubting) accepted(f flight, last time.Time) (told time.Time) {
+	told = f.sent
+	if !d.until.IsZero() {
+		told = earliest(last, told)
 	}
-	told = earliest(m.doubts.since, told)
-	m.doubts.since = time.Time{}
+	told = earliest(d.since, told)
+	if !f.full {
+		return told // what was told in a lost answer is still not known
+	}
+	d.since = time.Time{}
+	if !f.sent.Before(d.until) {
+		d.until, d.conn = time.Time{}, 0
+	}
 	return told
 }

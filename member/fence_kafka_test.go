@@ -87,6 +87,11 @@ func road(wire []sabotaged) string {
 	return strings.Join(steps, " ")
 }
 
+// fencesJoins reports whether epoch 0 of a member whose epoch has moved is fenced.
+func (l *lab) fencesJoins() bool {
+	return strings.HasPrefix(l.c.Version(), "4.0.") || strings.HasPrefix(l.c.Version(), "4.1.")
+}
+
 // 4.0 and 4.1 refuse epoch 0 from a member whose epoch has moved until its session ends,
 // so a member that only repeats its join after a fence is out for 45 s (KAFKA-19233); and a
 // static one that goes straight to epoch 0 locks itself out on every version.
@@ -154,7 +159,7 @@ func fenceAndReturn(l *lab, static bool, beside int) {
 	switch {
 	case static:
 		want = "-2:0 0:0"
-	case strings.HasPrefix(l.c.Version(), "4.0.") || strings.HasPrefix(l.c.Version(), "4.1."):
+	case l.fencesJoins():
 		want = "0:110 -1:0 0:0"
 	}
 	if got := road(after); got != want {

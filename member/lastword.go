@@ -162,6 +162,10 @@ func (m *machine) leaveAnswered(now time.Time, f flight, resp *kmsg.ConsumerGrou
 	case heartbeat.OutcomeGone:
 		// K1082-8: whom the coordinator does not know need not leave, unless a join can still arrive.
 		// After an accepted leave that is what the leave did, and says nothing of a join.
+		if f.seq <= m.lv.knownSeq { // it was handled before a join whose answer was here first
+			m.leaveAgain(now)
+			return
+		}
 		m.lv.acked, m.lv.goneSeq = true, m.seq
 		if !m.lv.accepted {
 			m.joins.gone()
@@ -209,6 +213,7 @@ func (m *machine) lateJoin(now time.Time, f flight, resp *kmsg.ConsumerGroupHear
 		m.joins.withdrawn(f.seq)
 	case err == nil:
 		m.joins.settled(f.seq, resp.ErrorCode == 0)
+		m.lv.knownSeq = m.seq
 		if m.joins.owed && len(m.leaveFlights()) == 0 {
 			m.leaveAgain(now)
 		}
@@ -218,10 +223,16 @@ func (m *machine) lateJoin(now time.Time, f flight, resp *kmsg.ConsumerGroupHear
 // lateBeat: of a heartbeat that was given up for the leave, the answer says at which
 // epoch the one before a -2 goes out, if it is needed at all.
 func (m *machine) lateBeat(now time.Time, f flight, resp *kmsg.ConsumerGroupHeartbeatResponse, err error) {
-	if f.phase == heartbeat.PhaseBeat && m.epoch > 0 && err == nil && resp.ErrorCode == 0 && resp.MemberEpoch > 0 {
-		m.epoch, m.trust.last = resp.MemberEpoch, f.sent
-		m.publish(now)
+	if f.phase != heartbeat.PhaseBeat || m.epoch <= 0 || err != nil {
+		return
 	}
+	switch o := heartbeat.Classify(f.phase, resp.ErrorCode); {
+	case o == heartbeat.OutcomeOK && resp.MemberEpoch > 0:
+		m.epoch, m.trust.last = resp.MemberEpoch, f.sent
+	case o == heartbeat.OutcomeFenced, o == heartbeat.OutcomeGone:
+		m.epoch = 0
+	}
+	m.publish(now)
 }
 
 func (m *machine) leaveFlights() []flight {

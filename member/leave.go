@@ -27,15 +27,17 @@ type leaving struct {
 	beatDone bool   // the heartbeat before a -2 was sent, or need not be
 	acked    bool   // a coordinator has answered a leave
 	accepted bool   // and accepted it
+	knownSeq uint64 // leaves up to it were sent before a join was answered
 	goneSeq  uint64 // those up to it were sent before one was told that there is nobody
 	last     error
 	noLeave  bool // a leave would be refused
 
-	out   bool // not in the group any more
-	stale bool // Alive was not called: back when it is
-	back  bool
-	ends  bool // leave for good once stale
-	done  bool
+	out    bool // not in the group any more
+	stale  bool // Alive was not called: back when it is
+	back   bool
+	ends   bool      // leave for good once stale
+	endsAt time.Time // when that was asked for
+	done   bool
 }
 
 func (l *leaving) callbackLimit() time.Time {
@@ -44,6 +46,9 @@ func (l *leaving) callbackLimit() time.Time {
 }
 
 func (m *machine) beginLeaving(now time.Time, op LeaveOperation) {
+	if m.lv.ends {
+		now = m.lv.endsAt
+	}
 	m.lv = leaving{asked: true, op: op, start: now, giveUp: now.Add(m.cfg.Timing.ShutdownTimeout), noLeave: m.lv.noLeave}
 	m.early.Stop()
 }
@@ -53,7 +58,9 @@ func (m *machine) leave(now time.Time, op LeaveOperation) {
 	switch {
 	case m.lv.stale && m.state == StateStale:
 	case m.lv.stale:
-		m.lv.ends, m.lv.op = true, op
+		if !m.lv.ends {
+			m.lv.ends, m.lv.endsAt, m.lv.op = true, now, op
+		}
 		return
 	case m.lv.asked:
 		return

@@ -3,8 +3,11 @@
 package member_test
 
 import (
+	"context"
 	"testing"
 	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
 
 	"github.com/rollcall-go/rollcall/internal/kafkatest"
 	"github.com/rollcall-go/rollcall/member"
@@ -28,15 +31,17 @@ func plainBeats(c *member.ConsumerConfig) {
 // members that are left and the request whose answer was lost.
 type loss struct {
 	name string
+	n    int // partitions of the topic, in the end
 	run  func(l *lab, act kafkatest.Action) (ps []*probe, lost kafkatest.Heartbeat)
 	kind func(lost kafkatest.Heartbeat) bool
 }
 
 var losses = []loss{
-	{"revocation", loseRevocation, func(h kafkatest.Heartbeat) bool { return assignedIn(h) == 6 && h.AnswerEpoch == h.Epoch }},
-	{"partitions at the same epoch", loseAddition, func(h kafkatest.Heartbeat) bool { return assignedIn(h) == 6 && h.AnswerEpoch == h.Epoch }},
-	{"partitions at a new epoch", loseTakeover, func(h kafkatest.Heartbeat) bool { return assignedIn(h) == 12 && h.AnswerEpoch > h.Epoch }},
-	{"acknowledgement", loseAcknowledgement, func(h kafkatest.Heartbeat) bool { return ownedIn(h.Request) == 6 && h.AnswerEpoch > h.Epoch }},
+	{"revocation", 12, loseRevocation, func(h kafkatest.Heartbeat) bool { return assignedIn(h) == 6 && h.AnswerEpoch == h.Epoch }},
+	{"partitions at the same epoch", 12, loseAddition, func(h kafkatest.Heartbeat) bool { return assignedIn(h) == 6 && h.AnswerEpoch == h.Epoch }},
+	{"partitions at a new epoch", 12, loseTakeover, func(h kafkatest.Heartbeat) bool { return assignedIn(h) == 12 && h.AnswerEpoch > h.Epoch }},
+	{"acknowledgement", 12, loseAcknowledgement, func(h kafkatest.Heartbeat) bool { return ownedIn(h.Request) == 6 && h.AnswerEpoch > h.Epoch }},
+	{"acknowledgement that gives", 24, loseGivingAcknowledgement, func(h kafkatest.Heartbeat) bool { return ownedIn(h.Request) == 6 && assignedIn(h) == 12 }},
 }
 
 // An assignment is sent once, in the answer that made it: a member that goes on with
@@ -68,7 +73,7 @@ func loseAndHeal(l *lab, x loss, act kafkatest.Action) {
 			}
 			continue
 		}
-		took := l.settle(lossLimit, 12, ps...)
+		took := l.settle(lossLimit, x.n, ps...)
 		l.Logf("%s: healed after %v", x.name, took.Round(time.Millisecond))
 		for _, p := range ps {
 			p.undisturbed(time.Time{})
@@ -80,7 +85,7 @@ func loseAndHeal(l *lab, x loss, act kafkatest.Action) {
 		if len(next) == 0 || !next[0].Full || next[0].Request.Topics == nil || next[0].Epoch != lost.Epoch {
 			l.Errorf("the heartbeat after the lost answer was not a full one at the old epoch: %+v", next)
 		}
-		l.never(2*lossInterval, "not settled any more", func() bool { return l.odd(12, ps...) != "" })
+		l.never(2*lossInterval, "not settled any more", func() bool { return l.odd(x.n, ps...) != "" })
 		return
 	}
 }
@@ -91,6 +96,12 @@ func (l *lab) lose(p *probe, match kafkatest.Match, act kafkatest.Action) kafkat
 	r := l.px.On(kafkatest.ByMember(p.id()).And(match), 1, act)
 	p.m.Wake()
 	l.must(r.Wait(l.ctx, 1))
+	return l.lostOf(p)
+}
+
+// lostOf is the one request of p whose answer was lost.
+func (l *lab) lostOf(p *probe) kafkatest.Heartbeat {
+	l.Helper()
 	lost := l.wire(time.Time{}, func(h kafkatest.Heartbeat) bool { return h.MemberID == p.id() && h.Lost })
 	if len(lost) != 1 {
 		l.Fatalf("%d answers lost: %+v", len(lost), lost)
@@ -147,6 +158,29 @@ func loseAcknowledgement(l *lab, act kafkatest.Action) ([]*probe, kafkatest.Hear
 	return []*probe{a, b}, l.lose(a, ack, act)
 }
 
+// loseGivingAcknowledgement: the topic grows while the owner lets go, so that the answer to its acknowledgement
+// gives it more than it has.
+func loseGivingAcknowledgement(l *lab, act kafkatest.Action) ([]*probe, kafkatest.Heartbeat) {
+	letGo := make(chan struct{})
+	a := l.start(l.process(), plainBeats, func(c *member.ConsumerConfig) {
+		c.OnRevoked = func(context.Context, member.Partitions) error { <-letGo; return nil }
+	})
+	l.settle(20*time.Second, 12, a)
+	time.Sleep(rest)
+	b := l.start(l.process(), plainBeats)
+	l.joined(b)
+	l.until(10*time.Second, "OnRevoked runs", func() bool { return a.inState(member.StateReconciling) })
+	l.must(l.c.AddPartitions(l.ctx, l.topic, 12))
+	l.until(10*time.Second, "a new target", func() bool {
+		ms := l.members()
+		return len(ms) == 2 && len(ms[0].Target[l.topic]) == 12 && len(ms[1].Target[l.topic]) == 12
+	})
+	r := l.px.On(kafkatest.ByMember(a.id()).And(func(r kafkatest.Request) bool { return ownedIn(r.Heartbeat) == 6 }), 1, act)
+	close(letGo)
+	l.must(r.Wait(l.ctx, 1))
+	return []*probe{a, b}, l.lostOf(a)
+}
+
 // S-1, S-2: a join that is repeated must be the same join, or each lost answer leaves a ghost
 // behind; and it must not become a hot loop.
 func TestKafkaTenLostJoinsMakeOneMember(t *testing.T) {
@@ -157,14 +191,18 @@ func TestKafkaTenLostJoinsMakeOneMember(t *testing.T) {
 		l.must(r.Wait(l.ctx, 10))
 		l.settle(20*time.Second, 6, p)
 		joins := l.wire(time.Time{}, func(h kafkatest.Heartbeat) bool { return h.Epoch == 0 })
-		if len(joins) != 11 {
-			l.Errorf("%d joins", len(joins))
+		want := 11
+		if len(joins) > 10 && joins[10].ErrorCode == kerr.FencedMemberEpoch.Code && l.fencesJoins() {
+			want = 12 // the group's epoch moved between two of them: the member leaves first
+		}
+		if len(joins) != want || len(l.members()) != 1 {
+			l.Errorf("%d joins, %d members", len(joins), len(l.members()))
 		}
 		for i, h := range joins {
 			if h.MemberID != p.id() || !h.Full || ownedIn(h.Request) != 0 {
 				l.Errorf("join %d is not the same full join: %+v", i, h.Request)
 			}
-			if i > 0 && h.At.Sub(joins[i-1].At) < 50*time.Millisecond {
+			if i > 0 && h.At.Sub(joins[i-1].At) < 45*time.Millisecond {
 				l.Errorf("join %d came %v after the one before", i, h.At.Sub(joins[i-1].At))
 			}
 		}

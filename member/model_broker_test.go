@@ -3,6 +3,7 @@ package member
 import (
 	"fmt"
 	"reflect"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -72,7 +73,12 @@ func (n *simNode) lateJoin(t *simAttempt) {
 	switch {
 	case n.w.now-t.sent > n.m.cfg.Timing.LeaveTimeout, cutShort, lv.noLeave, n.m.leaveEpoch() == 0:
 	default:
-		n.w.fail(n, "a join that was sent %v ago makes a ghost", n.w.now-t.sent)
+		// A leave that is right behind it on its connection will do, unless it is refused.
+		n.w.after(time.Second, func() {
+			if n.w.c.HasMember(simGroup, n.m.id.MemberID) && !n.refusedLeave && !n.own.liedTo {
+				n.w.fail(n, "a join that was sent %v ago makes a ghost", n.w.now-t.sent)
+			}
+		})
 	}
 }
 
@@ -91,6 +97,7 @@ func (t *simAttempt) handleLook(code int16) kmsg.Response {
 
 // lied notes what an injected code may explain later.
 func (n *simNode) lied(t *simAttempt, code int16) {
+	n.refusedLeave = n.refusedLeave || t.hb.MemberEpoch < 0
 	switch code {
 	case 25:
 		n.own.liedTo = true

@@ -114,7 +114,7 @@ func (n *simNode) checkCall(cb *simCallback) {
 // checkDeadline: the context of OnRevoked ends before the coordinator evicts.
 func (n *simNode) checkDeadline(cb *simCallback) {
 	m, ok := n.w.group().Member(n.m.id.MemberID)
-	if !ok || m.RebalanceEnd.IsZero() || m.Epoch != n.m.epoch {
+	if !ok || m.RebalanceEnd.IsZero() || m.Epoch != n.m.epoch || n.lost() {
 		return
 	}
 	by := min(cb.by.Sub(n.local()), cb.by.Round(0).Sub(n.local().Round(0))) // by either clock

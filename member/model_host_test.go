@@ -116,7 +116,7 @@ func (n *simNode) finish(err error) {
 	n.w.procs[n.i%len(n.w.procs)].waves.Remove(uint64(n.i))
 	n.checkEnd()
 	n.drop()
-	n.checkGhost()
+	n.checkGhost(false)
 }
 
 // checkEnd looks whether a member ended in a way that what was done to it explains.
@@ -168,14 +168,21 @@ func (n *simNode) hasSuccessor() bool {
 
 // checkGhost: whom a coordinator has let go must not be in the group. (A static
 // member that is away is.)
-func (n *simNode) checkGhost() {
+func (n *simNode) checkGhost(again bool) {
 	m, here := n.w.group().Member(n.m.id.MemberID)
 	claims := n.err == nil || n.m.lv.acked
+	if n.m.lv.last != nil && n.m.joins.suspicion() != noJoin {
+		claims = false // it suspected a ghost, and nobody let it do anything about it
+	}
 	switch {
 	case !here || !claims || n.m.lv.noLeave || m.Epoch == heartbeat.EpochLeaveStatic:
 	case n.wire.leaveOp == RemainInGroup && n.spec.instance == "":
 	case n.own.liedTo:
 		// It was told that it is not a member. Whom the coordinator does not know need not leave.
+	case !again && n.w.late >= n.w.now:
+		// A leave may be on its way, behind a join on its connection.
+		n.w.at(n.w.late+time.Second, func() { n.checkGhost(true) })
+	case again && n.refusedLeave:
 	default:
 		n.w.fail(n, "has left, and the coordinator still has it, in epoch %d", m.Epoch)
 	}

@@ -167,6 +167,7 @@ func (t *simAttempt) arrive() {
 		if again != nil && again.ErrorCode == 0 && first.Assignment == nil {
 			resp = again
 		}
+		t.n.own.exemptAt(t.n.w.now)
 	case simDropAnswer:
 		t.conn.hung = true
 		return

@@ -36,14 +36,15 @@ type simNode struct {
 	blind   time.Duration
 	idle    time.Duration
 
-	armed []simOp // faults for requests
-	calls []simOp // odd callbacks
-	odd   bool    // had one that ends the member
-	hits  int     // faults so far, those that are not one of a request included
-	hard  int     // of them, codes that are retried a few times only
-	net   simNet
-	own   simOwner
-	wire  simWire
+	armed        []simOp // faults for requests
+	calls        []simOp // odd callbacks
+	odd          bool    // had one that ends the member
+	hits         int     // faults so far, those that are not one of a request included
+	hard         int     // of them, codes that are retried a few times only
+	refusedLeave bool    // a leave met a code
+	net          simNet
+	own          simOwner
+	wire         simWire
 }
 
 type simInput struct {

@@ -24,6 +24,7 @@ type ownership struct {
 	losing     bool // OnLost for everything is owed
 	revoked    bool // OnRevoked has returned, the round is to be acknowledged
 	recreated  bool // OnLost has returned for topics that were made again, likewise
+	owes       bool // the coordinator took something back, and has no owned list since
 	acked      bool // the acknowledgement was accepted: the next round may begin
 
 	cb       callback
@@ -89,7 +90,7 @@ func (o *ownership) held(leaving bool) topicSet {
 // lose forgets the target; OnLost for what is owned is owed.
 func (o *ownership) lose() {
 	o.target, o.assigned, o.unresolved, o.losing = nil, false, 0, true
-	o.ackDue, o.revoked, o.recreated, o.acked = false, false, false, false
+	o.ackDue, o.revoked, o.recreated, o.owes, o.acked = false, false, false, false, false
 	o.lookup = lookup{}
 }
 
@@ -100,6 +101,9 @@ func (m *machine) adopt(now time.Time, f flight, target topicSet, has, moved boo
 	}
 	joined := m.state == StateJoining
 	changed := has && (!m.own.assigned || !target.equal(m.own.target))
+	took := changed && len(m.own.target.minus(target)) > 0
+	listed := !m.delta.Unsent().Has(heartbeat.FieldOwned)
+	m.own.owes = m.own.owes && !listed
 	if has || joined {
 		if joined || changed && !m.own.givingUp() {
 			m.own.targetSent = f.told // neither a repetition nor an addition restarts the coordinator's timer
@@ -107,7 +111,7 @@ func (m *machine) adopt(now time.Time, f flight, target topicSet, has, moved boo
 		m.own.target, m.own.assigned = target, true
 	}
 	if m.state == StatePrepareLeaving {
-		m.adoptLeaving(now, f, changed)
+		m.adoptLeaving(now, f, took, listed)
 		return
 	}
 	if has || joined {
@@ -118,13 +122,16 @@ func (m *machine) adopt(now time.Time, f flight, target topicSet, has, moved boo
 	if moved || changed {
 		m.early.Changed()
 	}
-	acked := m.state == StateAcknowledging && !m.delta.Unsent().Has(heartbeat.FieldOwned)
+	acked := m.state == StateAcknowledging && listed
 	freed := acked && (m.own.revoked || m.own.recreated)
 	switch {
 	case joined:
 		m.joined(now)
 	case acked:
 		m.acknowledged(now)
+	}
+	if took {
+		m.taken()
 	}
 	m.trusted(now, f.sent)
 	if joined || moved || changed || acked {
@@ -135,12 +142,29 @@ func (m *machine) adopt(now time.Time, f flight, target topicSet, has, moved boo
 	}
 }
 
+// taken: the coordinator wants something back, and waits for an owned list without it.
+// What OnAssigned was not called for needs no callback, so the next heartbeat may say
+// so, though another callback runs.
+func (m *machine) taken() {
+	m.own.owes = true
+	m.delta.Changed(heartbeat.FieldOwned)
+	if m.own.cb.id != 0 {
+		m.ask(ReasonAck)
+	}
+}
+
 // adoptLeaving: the epoch is taken, and shown, as OnRevoked commits with it. What is
 // assigned is not; but what is to be given up is to be given up in time.
-func (m *machine) adoptLeaving(now time.Time, f flight, changed bool) {
+func (m *machine) adoptLeaving(now time.Time, f flight, took, listed bool) {
+	if listed {
+		m.own.revoked, m.own.recreated = false, false
+	}
+	if took {
+		m.taken()
+	}
 	m.trusted(now, f.sent)
 	m.publish(now)
-	if changed && m.own.givingUp() && m.own.cb.id != 0 {
+	if took && m.own.cb.id != 0 {
 		m.emit(outDeadline, callbackDeadline{id: m.own.cb.id, by: m.giveUpBy(), cause: ErrRevoking})
 	}
 }
@@ -151,7 +175,7 @@ func (o *ownership) givingUp() bool {
 		return false
 	}
 	shown := o.shown()
-	return o.revoked || o.recreated || !shown.equal(o.target) && len(shown.minus(o.target)) > 0
+	return o.owes || o.revoked || o.recreated || !shown.equal(o.target) && len(shown.minus(o.target)) > 0
 }
 
 // giveUpBy is when it stops to wait, less a margin. Its timer began when it told us.

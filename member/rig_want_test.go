@@ -48,7 +48,12 @@ func (r *rig) that(ok bool, format string, args ...any) {
 // does, and all partitions of the group's topics have an owner.
 func (r *rig) settled(ms ...*mem) time.Duration {
 	r.Helper()
-	return r.until("settled", time.Minute, func() bool { return r.rests(ms...) })
+	return r.settledIn(time.Minute, ms...)
+}
+
+func (r *rig) settledIn(limit time.Duration, ms ...*mem) time.Duration {
+	r.Helper()
+	return r.until("settled", limit, func() bool { return r.rests(ms...) })
 }
 
 func (r *rig) rests(ms ...*mem) bool {

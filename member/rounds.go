@@ -1,6 +1,10 @@
 package member
 
-import "time"
+import (
+	"time"
+
+	"github.com/rollcall-go/rollcall/heartbeat"
+)
 
 // callbackDone takes the return of a callback. Nothing leaves the owned list
 // before this (rule 17).
@@ -29,6 +33,10 @@ func (m *machine) callbackDone(now time.Time, v inCallback) {
 	switch {
 	case m.own.losing: // reconcile goes on with OnLost, or with what follows it
 	case m.lv.asked:
+		if cb.what == Revoked { // the coordinator waits for the word, or evicts
+			m.own.revoked = true
+			m.delta.Changed(heartbeat.FieldOwned)
+		}
 		m.lastCallback(now)
 	case cb.what == Assigned:
 		m.join.rounds++

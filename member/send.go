@@ -102,7 +102,7 @@ func (m *machine) fields(now time.Time) heartbeat.Fields {
 	if len(m.own.owned) == 0 && m.state != StatePrepareLeaving {
 		set = heartbeat.AllFields
 	}
-	if now.Sub(m.own.lastFull) >= refreshEvery || now.Before(m.doubts.until) || m.refuse.active {
+	if now.Sub(m.own.lastFull) >= refreshEvery || !m.doubts.until.IsZero() || m.refuse.active {
 		set = heartbeat.AllFields
 	}
 	// Rule 8: a request that may name a previous epoch carries its owned list; a

@@ -115,17 +115,9 @@ func TestRule18_OnlyTheNewestTarget(t *testing.T) {
 			return nil
 		}
 		m := r.join(onRevoked(slow), onAssigned(slow), quiet)
-		id := r.c.Kfake().TopicInfo("orders").TopicID
-		says := func(parts ...int32) fault {
-			return mangled(func(resp response) {
-				resp.Assignment = &kmsg.ConsumerGroupHeartbeatResponseAssignment{
-					Topics: []kmsg.ConsumerGroupHeartbeatResponseAssignmentTopic{{TopicID: id, Partitions: parts}},
-				}
-			})
-		}
-		r.on(1, steady, says(0, 1, 2, 3, 4, 5)) // begins a round
-		r.on(1, steady, says(0, 1, 2))          // both come while it runs
-		r.on(1, steady, says(0, 1, 2, 3, 11))
+		r.on(1, steady, r.says(0, 1, 2, 3, 4, 5)) // begins a round
+		r.on(1, steady, r.says(0, 1, 2))          // both come while it runs
+		r.on(1, steady, r.says(0, 1, 2, 3, 11))
 		r.sleep(time.Minute)
 		m.called("assigned orders[0-11]; revoked orders[6-11]; revoked orders[4-5]; assigned orders[11]")
 		var owned []int

@@ -75,9 +75,9 @@ func (m *machine) subscribe(now time.Time, v inChange) {
 }
 
 // changeAccepted: an accepted answer to f; was the change in it?
-func (m *machine) changeAccepted(now time.Time, f flight) {
+func (m *machine) changeAccepted(f flight) {
 	unsent := m.delta.Unsent()
-	if f.phase == heartbeat.PhaseBeat && text(m.vals.Regex) == "" && !unsent.Has(heartbeat.FieldRegex) && !now.Before(m.doubts.until) {
+	if f.phase == heartbeat.PhaseBeat && text(m.vals.Regex) == "" && !unsent.Has(heartbeat.FieldRegex) && m.doubts.until.IsZero() {
 		m.vals.Regex, m.change.inherits = nil, false
 	}
 	if !m.change.active || f.seq <= m.change.seq || unsent.Has(heartbeat.FieldNames) || unsent.Has(heartbeat.FieldRegex) {

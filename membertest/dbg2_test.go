@@ -15,8 +15,8 @@ func (r *Recorder) story(id string) string {
 			own = append(own, i)
 		}
 	}
-	for _, i := range own[max(0, len(own)-60):] {
-		fmt.Fprintf(&b, "%s %v %v\n", fmt.Sprintf("%T", i), fmt.Sprint(i)[40:100], i.(slog.LogValuer).LogValue())
+	for _, i := range own[max(0, len(own)-100):] {
+		fmt.Fprintf(&b, "%s %v %v\n", fmt.Sprintf("%T", i), fmt.Sprint(i)[40:70], i.(slog.LogValuer).LogValue())
 	}
 	return b.String()
 }

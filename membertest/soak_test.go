@@ -34,7 +34,10 @@ type town struct {
 
 func newTown(t *testing.T, processes int, seed uint64, cfg brokers.Config) *town {
 	w := &town{T: t, cluster: NewCluster(t, cfg), rand: rand.New(rand.NewPCG(seed, 2))}
-	w.check = NewVerifier(func(v Violation) { t.Errorf("%s %v", time.Now().Format(clock), v) })
+	wlog = nil
+	w.check = NewVerifier(func(v Violation) {
+		t.Errorf("%s %v\n%s\n%s", time.Now().Format(clock), v, tailW(v.Member.MemberID, 120), w.rec.story(v.Member.MemberID))
+	})
 	for range processes {
 		cl := NewClient(t, w.cluster)
 		ft := NewFaultTransport(kgotransport.New(cl))
@@ -61,7 +64,7 @@ func (w *town) start(process int, change func(*member.ConsumerConfig)) *resident
 	cfg := member.ConsumerConfig{
 		Group: "g", Topics: []string{"orders"}, Logger: slog.New(slog.DiscardHandler), Rand: rand.NewPCG(w.rand.Uint64(), 3),
 		OnAssigned: slow, OnRevoked: slow, OnLost: slow,
-		Transport: w.check.Transport(dbg{w.faults[process],"F"}), Hooks: member.JoinHooks(w.rec.Hooks(), w.check.Hooks()),
+		Transport: w.check.Transport(dbg{w.faults[process], "F"}), Hooks: member.JoinHooks(w.rec.Hooks(), w.check.Hooks()),
 	}
 	if change != nil {
 		change(&cfg)
@@ -76,15 +79,28 @@ func (w *town) start(process int, change func(*member.ConsumerConfig)) *resident
 	return r
 }
 
-// settled fails unless every member is STABLE and every partition has one owner.
+// settled fails unless every member is STABLE, and every partition has one owner,
+// at some moment of the next ten seconds: a heartbeat in every interval, and each may
+// be followed by an acknowledgement.
 func (w *town) settled(members []*resident, partitions int) {
 	w.Helper()
+	why := w.unsettled(members, partitions)
+	for range 100 {
+		if why == "" {
+			return
+		}
+		time.Sleep(100 * time.Millisecond)
+		why = w.unsettled(members, partitions)
+	}
+	w.Error(why)
+}
+
+func (w *town) unsettled(members []*resident, partitions int) string {
 	owners := map[int32]int{}
 	for _, m := range members {
 		s := m.Snapshot()
 		if s.State != member.StateStable {
-			w.Errorf("%v is %v", s.Identity, s.State)
-			w.Log(w.rec.story(s.MemberID))
+			return fmt.Sprintf("%v is %v", s.Identity, s.State)
 		}
 		for _, p := range s.Assignment.All() {
 			owners[p]++
@@ -92,12 +108,13 @@ func (w *town) settled(members []*resident, partitions int) {
 	}
 	for p := range int32(partitions) {
 		if owners[p] != 1 {
-			w.Errorf("partition %d has %d owners", p, owners[p])
+			return fmt.Sprintf("partition %d has %d owners", p, owners[p])
 		}
 	}
 	if g := w.cluster.Group("g"); len(g.Members) != len(members) || g.State != "Stable" {
-		w.Errorf("the coordinator has %d members, %s", len(g.Members), g.State)
+		return fmt.Sprintf("the coordinator has %d members, %s", len(g.Members), g.State)
 	}
+	return ""
 }
 
 // TestOneHourOfTrouble runs 30 members of six processes for an hour in which

@@ -77,7 +77,8 @@ func (w *watch) ruleLeaveIsOwed() {
 }
 
 // ruleLeaveEpoch: rule 3, -1, or -2 with an instance ID, and no leave at all once
-// FENCED_INSTANCE_ID was answered (KIP-345).
+// FENCED_INSTANCE_ID was answered (KIP-345), unless a join of unknown fate may still
+// need one (rule 2).
 func (w *watch) ruleLeaveEpoch(a *attempt) {
 	switch {
 	case a.call.Epoch < -2:
@@ -95,10 +96,10 @@ func (w *watch) ruleLeaveEpoch(a *attempt) {
 const beatIsFresh = 1250 * time.Millisecond
 
 // ruleBeatBeforeLeave: rule 3, -2 does not restart the session, so a heartbeat goes
-// just before it. A member that has failed, or whose heartbeats are refused, need
-// not try.
+// just before it. A member that has failed or fenced itself, or whose heartbeats are
+// refused, need not try.
 func (w *watch) ruleBeatBeforeLeave(a *attempt) {
-	if a.stale > beatIsFresh+10*w.v.lag() && w.state != member.StateFatal {
+	if a.stale > beatIsFresh+10*w.v.lag() && w.state != member.StateFatal && !w.out {
 		w.fail(3, "a leave with member epoch -2 at %s, %v after the last heartbeat: too little is left of the session", a.at.Format(clock), a.stale)
 	}
 }

@@ -19,6 +19,7 @@ type hookLife struct {
 	ended    bool
 	endedAt  time.Time
 	fatal    bool
+	out      bool       // FENCED, by a coordinator or by itself, and not joined again
 	trustOut time.Time  // trust ran out; zero: it has not
 	pending  []*attempt // joins and beats that are not judged yet
 }
@@ -31,6 +32,7 @@ type ownerLife struct {
 	granted    map[granted]bool   // in the assignment of some answer since the last accepted join
 	round      *round             // of callbacks; nil: acknowledged, or none
 	acks       []*attempt         // the last accepted ones with an owned list
+	alive      time.Time          // the last accepted heartbeat or leave was sent
 	overlaps   []overlap          // this member is the one that should have let go
 }
 
@@ -126,11 +128,12 @@ func (w *watch) ruleJoinOwnsNothing(a *attempt) {
 }
 
 // ruleOwnedList: rule 17, nothing that was owned leaves the owned list before the
-// callback that gives it up has returned.
+// callback that gives it up has returned. (In LEAVING a callback may have been left
+// behind: rule 19.)
 func (w *watch) ruleOwnedList(a *attempt) {
 	list, complete := w.list(a)
 	for p := range w.claimed {
-		if since, owned := w.own[p]; owned && since.Before(a.at) && !list[p] && complete {
+		if since, owned := w.own[p]; w.state != member.StateLeaving && owned && since.Before(a.at) && !list[p] && complete {
 			w.fail(17, "at %s %s/%d left the owned list, and no callback for it has returned", a.at.Format(clock), p.topic, p.num)
 		}
 	}

@@ -1,6 +1,8 @@
 package membertest
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,7 +17,8 @@ import (
 // paceLife is when heartbeats were sent and what they brought.
 type paceLife struct {
 	sends     []time.Time // of joins and beats without an accepted answer since
-	targets   []time.Time // when an answer had an assignment; those that no HeartbeatInfo was seen for
+	target    string      // the last assignment
+	targets   []time.Time // when an answer had another assignment than before; those that no HeartbeatInfo was seen for
 	early     int         // early heartbeats since the last change
 	lastEpoch int32       // the epoch in the last HeartbeatInfo
 }
@@ -67,9 +70,25 @@ func (w *watch) paceEnd(a *attempt, resp kmsg.Response) {
 		return
 	}
 	w.sends = nil
-	if resp.(*kmsg.ConsumerGroupHeartbeatResponse).Assignment != nil {
-		w.targets = append(w.targets, a.done)
+	asg := resp.(*kmsg.ConsumerGroupHeartbeatResponse).Assignment
+	if asg == nil {
+		return
 	}
+	if t := targetOf(asg); t != w.target || a.call.Kind == CallJoin { // full heartbeats have it repeated
+		w.target, w.targets = t, append(w.targets, a.done)
+	}
+}
+
+// targetOf is an assignment as text, the same in whatever order it comes.
+func targetOf(asg *kmsg.ConsumerGroupHeartbeatResponseAssignment) string {
+	var parts []string
+	for _, t := range asg.Topics {
+		for _, n := range t.Partitions {
+			parts = append(parts, fmt.Sprintf("%x/%d", t.TopicID, n))
+		}
+	}
+	slices.Sort(parts)
+	return strings.Join(parts, " ")
 }
 
 // maxEarly is rule 21's number of extra heartbeats per member and change.

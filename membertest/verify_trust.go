@@ -94,18 +94,19 @@ func (w *watch) letGo(p partition, at time.Time, what member.Ownership) {
 	w.overlaps = kept
 }
 
-// overlapsEnd takes an answer that came after OnRevoked: if it is a fence, the
-// coordinator had taken everything away (an operator removed the member, say).
+// overlapsEnd takes an answer. If it is accepted, the coordinator counted the member
+// in after the other one got the partition. If it is a fence, it had taken everything
+// away before: an operator removed the member, say.
 func (w *watch) overlapsEnd(a *attempt) {
-	if a.outcome != accepted && !a.fenced() && a.code != 69 {
-		return
+	if a.outcome == accepted && a.at.After(w.alive) {
+		w.alive = a.at
 	}
 	kept := w.overlaps[:0]
 	for _, o := range w.overlaps {
 		switch {
-		case !o.over:
+		case !o.over || a.outcome != accepted && !a.fenced() && a.code != 69:
 			kept = append(kept, o)
-		case a.outcome == accepted && w.trusted(o):
+		case a.outcome == accepted && a.at.After(o.at) && w.trusted(o):
 			w.twoOwners(o)
 		}
 	}
@@ -121,7 +122,7 @@ func (w *watch) finish() {
 	w.confirm()
 	w.ruleLeaveIsOwed()
 	for _, o := range w.overlaps {
-		if w.trusted(o) {
+		if w.alive.After(o.at) && w.trusted(o) {
 			w.twoOwners(o)
 		}
 	}
@@ -133,10 +134,10 @@ func (w *watch) onState(i member.StateInfo) {
 	switch i.To {
 	case member.StateFenced:
 		w.ruleFenceHasReason(i)
-		w.overlaps = nil
+		w.overlaps, w.out = nil, true
 	case member.StateReconciling:
 		if i.From == member.StateJoining {
-			w.trustOut = time.Time{}
+			w.trustOut, w.out = time.Time{}, false
 		}
 	case member.StateUnsubscribed:
 		w.ended, w.endedAt = true, i.At

@@ -164,6 +164,7 @@ type wireLife struct {
 	leftAt    time.Time   // the last leave was sent
 	leaveDone bool        // the last leave was taken, and no join was sent since
 	lastSaid  outcome     // of the last join or beat that ended
+	doubtful  bool        // a join of unknown fate, and nothing was accepted since
 	noName    time.Time   // FENCED_INSTANCE_ID was answered, and no join was sent since
 }
 
@@ -212,7 +213,10 @@ func (w *watch) confirm() {
 func (w *watch) answered(a *attempt, now time.Time, resp kmsg.Response, err error) {
 	a.end(now, resp, err)
 	if a.code == 82 { // FENCED_INSTANCE_ID
-		w.noName, w.owedSince = now, time.Time{}
+		w.owedSince = time.Time{}
+		if !w.doubtful {
+			w.noName = now
+		}
 	}
 	w.overlapsEnd(a)
 	if a.code == 25 || a.code == 69 {
@@ -229,6 +233,7 @@ func (w *watch) answered(a *attempt, now time.Time, resp kmsg.Response, err erro
 			break
 		}
 	}
+	w.doubtful = a.outcome != accepted && (w.doubtful || a.call.Kind == CallJoin && a.outcome.maybe())
 	if a.call.Kind == CallJoin && a.outcome.maybe() {
 		w.maybe = true
 		if a.at.After(w.owedSince) {

@@ -25,7 +25,7 @@ var wildFrom = flag.Int("wild", 0, "the first seed of TestSmallGroupsGoWild")
 // TestOneHourOfTrouble, callbacks fail, subscriptions change, topics come, go and
 // come back, operators remove members, and members leave in every way there is.
 func TestSmallGroupsGoWild(t *testing.T) {
-	for seed := uint64(*wildFrom); seed < uint64(*wildFrom + *wilds); seed++ {
+	for seed := uint64(*wildFrom); seed < uint64(*wildFrom+*wilds); seed++ {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { goWild(t, seed) })
 		})

@@ -105,7 +105,9 @@ func (r *reader) wrong(n *node, want string) {
 }
 
 // readers are the known fields of an object, in the order of the documentation.
-type readers []struct {
+type readers []fieldReader
+
+type fieldReader struct {
 	name string
 	read func(*node)
 }
@@ -118,12 +120,7 @@ func (r *reader) object(n *node, known readers) {
 	}
 	seen := map[string]bool{}
 	for _, f := range n.fields {
-		k := slices.IndexFunc(known, func(k struct {
-			name string
-			read func(*node)
-		}) bool {
-			return k.name == f.name
-		})
+		k := slices.IndexFunc(known, func(k fieldReader) bool { return k.name == f.name })
 		switch {
 		case k < 0:
 			var names []string
@@ -216,7 +213,7 @@ func (r *reader) judge(err error) {
 		return
 	}
 	for _, f := range invalid.Faults {
-		if !slices.ContainsFunc(r.malformed, func(p string) bool { return holds(f.Path, p) }) {
+		if !slices.ContainsFunc(r.malformed, func(p string) bool { return holds(f.Path, p) || holds(p, f.Path) }) {
 			r.faults = append(r.faults, f)
 		}
 	}

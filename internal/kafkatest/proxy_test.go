@@ -3,6 +3,7 @@ package kafkatest
 import (
 	"bytes"
 	"context"
+	"errors"
 	"net"
 	"testing"
 	"time"
@@ -81,17 +82,28 @@ func (p proxied) beatAgain(cl *kgo.Client, member string, epoch int32) {
 	}
 }
 
-// noBeat sends a heartbeat that is to get no answer, for at most 300 ms, and
-// returns how long that took.
-func (p proxied) noBeat(cl *kgo.Client, member string, epoch int32) time.Duration {
+// noBeat sends a heartbeat that is to get no answer, and reports whether its
+// connection was cut; if it was not within 300 ms, it stays open.
+func (p proxied) noBeat(cl *kgo.Client, member string, epoch int32) (cut bool) {
 	p.t.Helper()
-	ctx, cancel := context.WithTimeout(p.t.Context(), 300*time.Millisecond)
+	return p.unanswered(cl, member, epoch, 300*time.Millisecond)
+}
+
+// cutBeat is noBeat for a connection that is to be cut, however long it takes.
+func (p proxied) cutBeat(cl *kgo.Client, member string, epoch int32) (cut bool) {
+	p.t.Helper()
+	return p.unanswered(cl, member, epoch, 20*time.Second)
+}
+
+func (p proxied) unanswered(cl *kgo.Client, member string, epoch int32, patience time.Duration) (cut bool) {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.t.Context(), patience)
 	defer cancel()
-	begin := time.Now()
-	if resp, err := beat(ctx, cl, member, epoch); err == nil {
+	resp, err := beat(ctx, cl, member, epoch)
+	if err == nil {
 		p.t.Fatalf("member %s, epoch %d: answer %+v", member, epoch, resp)
 	}
-	return time.Since(begin)
+	return !errors.Is(err, context.DeadlineExceeded)
 }
 
 func (p proxied) wait(err error) {

@@ -25,8 +25,8 @@ func TestProxyLoseAnswer(t *testing.T) {
 	p := newProxied(t)
 	cl := p.client("c")
 	r := p.On(IsJoin, 1, LoseAnswer())
-	if d := p.noBeat(cl, "m", 0); d > 250*time.Millisecond {
-		t.Errorf("not cut, after %v", d)
+	if !p.cutBeat(cl, "m", 0) {
+		t.Error("not cut")
 	}
 	p.wait(r.Wait(t.Context(), 1))
 	h := p.records("m", 1)[0]
@@ -40,8 +40,8 @@ func TestProxySwallowAnswer(t *testing.T) {
 	p := newProxied(t)
 	cl := p.client("c")
 	r := p.On(IsJoin, 1, SwallowAnswer())
-	if d := p.noBeat(cl, "m", 0); d < 250*time.Millisecond {
-		t.Errorf("ended after %v", d)
+	if p.noBeat(cl, "m", 0) {
+		t.Error("cut")
 	}
 	p.wait(r.Wait(t.Context(), 1))
 	h := p.records("m", 1)[0]
@@ -60,8 +60,8 @@ func TestProxyHoldAnswer(t *testing.T) {
 	if d := time.Since(begin); d < 100*time.Millisecond {
 		t.Errorf("answer after %v", d)
 	}
-	if h := p.records("m", 1)[0]; h.AnsweredAt.Sub(h.At) > 90*time.Millisecond {
-		t.Errorf("the broker answered after %v", h.AnsweredAt.Sub(h.At))
+	if h := p.records("m", 1)[0]; h.AnsweredAt.IsZero() || h.Lost {
+		t.Errorf("%+v", h)
 	}
 
 	r := p.On(IsLeave, -1, HoldAnswer(time.Hour))
@@ -101,8 +101,12 @@ func TestProxyHoldRequestClientGone(t *testing.T) {
 			p := newProxied(t)
 			cl := p.client("c")
 			r := p.On(IsJoin, 1, HoldRequest(time.Hour, test.flags...))
-			if d := p.noBeat(cl, "m", 0); test.cut != (d < 250*time.Millisecond) {
-				t.Errorf("ended after %v", d)
+			ends := p.noBeat
+			if test.cut {
+				ends = p.cutBeat
+			}
+			if cut := ends(cl, "m", 0); cut != test.cut {
+				t.Errorf("cut: %v", cut)
 			}
 			cl.Close() // also closes the connection whose request timed out
 			p.wait(r.WaitMatched(t.Context(), 1))
@@ -131,8 +135,8 @@ func TestProxyStallRule(t *testing.T) {
 	p := newProxied(t)
 	cl := p.client("c")
 	p.On(IsJoin, 1, Stall())
-	if d := p.noBeat(cl, "m", 0); d < 250*time.Millisecond {
-		t.Errorf("ended after %v", d)
+	if p.noBeat(cl, "m", 0) {
+		t.Error("cut")
 	}
 	if h := p.records("m", 1)[0]; h.Forwarded {
 		t.Errorf("%+v", h)
@@ -145,11 +149,11 @@ func TestProxyStallAll(t *testing.T) {
 	old := p.client("old")
 	epoch := p.mustBeat(old, "m", 0).MemberEpoch
 	p.Stall()
-	if d := p.noBeat(old, "m", epoch); d < 250*time.Millisecond {
-		t.Errorf("old connection ended after %v", d)
+	if p.noBeat(old, "m", epoch) {
+		t.Error("old connection cut")
 	}
-	if d := p.noBeat(p.client("new"), "m2", 0); d < 250*time.Millisecond {
-		t.Errorf("new connection ended after %v", d)
+	if p.noBeat(p.client("new"), "m2", 0) {
+		t.Error("new connection cut")
 	}
 	p.Unstall()
 	p.beatAgain(old, "m", epoch)
@@ -181,8 +185,8 @@ func TestProxyCutAllAndNoBroker(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer down.Close()
-	if d := (proxied{down, t}).noBeat((proxied{down, t}).client("c"), "m", 0); d > 250*time.Millisecond {
-		t.Errorf("no broker: ended after %v", d)
+	if !(proxied{down, t}).cutBeat((proxied{down, t}).client("c"), "m", 0) {
+		t.Error("no broker: not cut")
 	}
 }
 

@@ -110,6 +110,9 @@ func (d *differ) targets() map[string][]coordinator.TopicPartitions {
 // send plays one heartbeat on both sides.
 func (d *differ) send(q *kmsg.ConsumerGroupHeartbeatRequest) answer {
 	d.Helper()
+	if d.muddles(q) {
+		q.InstanceID = nil
+	}
 	twin := *q
 	real, err := d.peer.Heartbeat(q)
 	d.check(err)
@@ -122,7 +125,7 @@ func (d *differ) send(q *kmsg.ConsumerGroupHeartbeatRequest) answer {
 		(real.Assignment == nil) == (model.Assignment == nil) &&
 		reflect.DeepEqual(sorted(given(real)), sorted(given(model)))
 	if !same {
-		d.fail("the model answers %s %v", show(model), given(model))
+		d.fail("the model answers %s %v\nthe group is now %s", show(model), given(model), picture(d.real))
 	}
 	d.compare()
 	return real

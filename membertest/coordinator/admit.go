@@ -163,6 +163,11 @@ func (g *group) replace(old admitted, next *member) {
 	}
 	target := g.targets[old.replaces.id]
 	g.drop(old.replaces)
+	if g.leaksInstances {
+		// The heir first comes in under the instance ID of the old member,
+		// which is another one if it was found under a leaked one.
+		g.statics[old.replaces.instance] = next.id
+	}
 	g.targets[next.id] = target
 	next.rebalanceEnd = time.Time{}
 	g.put(next)

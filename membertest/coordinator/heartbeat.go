@@ -79,7 +79,8 @@ func (c *Coordinator) beat(now time.Time, req *kmsg.ConsumerGroupHeartbeatReques
 	if c.maybeAssign(now, g) {
 		target = g.targets[next.id]
 	}
-	next = c.reconcile(now, g, next, target, req, subscriptionChanged(old.member, next, regex))
+	r := reconciler{c: c, g: g, m: next, owned: req.Topics, target: target}
+	next = c.reconcile(now, r, subscriptionChanged(old.member, next, regex))
 	next.sessionEnd = now.Add(c.cfg.SessionTimeout)
 	c.arm(next.sessionEnd)
 	c.arm(next.rebalanceEnd)
@@ -137,7 +138,7 @@ func (c *Coordinator) bump(g *group, old, next *member, regex regexChange) {
 	need := g.epoch == 0 || // a new group must leave epoch 0
 		!slices.Equal(old.topics, next.topics) ||
 		regex == regexKnown ||
-		regex == regexDropped && c.cfg.Version.enforcesSubscription() ||
+		regex == regexDropped && c.cfg.Version.heedsDroppedRegex() ||
 		c.cfg.Version.bumpsForAssignor() && g.assignorUnrest(old, next)
 	if c.refreshMetadata(g, need) {
 		need = true

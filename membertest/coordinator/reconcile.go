@@ -9,17 +9,13 @@ import (
 // reconcile moves a member one step towards its target (KIP-848, "Member
 // Assignment Reconciliation"; CurrentAssignmentBuilder) and stores it. The
 // returned member is the stored one.
-func (c *Coordinator) reconcile(now time.Time, g *group, m *member, target partitions, req *kmsg.ConsumerGroupHeartbeatRequest, changed bool) *member {
+func (c *Coordinator) reconcile(now time.Time, r reconciler, changed bool) *member {
+	g, m := r.g, r.m
 	changed = changed && c.cfg.Version.enforcesSubscription()
 	if !changed && m.reconciledTo(g.assignmentEpoch) {
 		return m
 	}
-	r := reconciler{
-		c: c, g: g, m: m,
-		owned:  req.Topics,
-		target: target,
-		topics: c.subscribedIDs(g, m),
-	}
+	r.topics = c.subscribedIDs(g, m)
 	next := r.step(changed)
 	if next == m {
 		return m
@@ -52,19 +48,22 @@ func (r *reconciler) step(changed bool) *member {
 	switch m := r.m; m.state {
 	case StateStable:
 		if m.epoch != r.g.assignmentEpoch {
-			return r.advance()
+			return r.advance(m.epoch)
 		}
 		return r.dropUnsubscribed()
 	case StateUnrevoked:
 		if !r.owns(m.pending) {
-			return r.advance()
+			if r.c.cfg.Version.stepsWithEachAck() {
+				return r.advance(m.epoch + 1)
+			}
+			return r.advance(m.epoch)
 		}
 		if changed {
 			return r.dropUnsubscribed()
 		}
 		return m
 	default: // StateUnreleased
-		return r.advance()
+		return r.advance(m.epoch)
 	}
 }
 
@@ -118,14 +117,14 @@ func (r *reconciler) dropUnsubscribed() *member {
 }
 
 // advance compares what the member has with its target. It first gives up,
-// staying in its epoch; then it enters the target's epoch and takes what is
+// in the given epoch; then it enters the target's epoch and takes what is
 // free; what others still hold it waits for.
-func (r *reconciler) advance() *member {
+func (r *reconciler) advance(epoch int32) *member {
 	keep, revoke := r.split()
 	next := *r.m
 	if len(revoke) > 0 && r.owns(revoke) {
 		next.state, next.assigned, next.pending = StateUnrevoked, keep, revoke
-		next.moveTo(r.m.epoch)
+		next.moveTo(epoch)
 		return &next
 	}
 	next.state = StateStable
@@ -134,9 +133,9 @@ func (r *reconciler) advance() *member {
 			continue
 		}
 		for n := range ps {
-			switch owner := r.g.owners[slot{id, n}]; {
+			switch {
 			case keep.has(id, n):
-			case owner == "" || owner == r.m.id:
+			case r.free(id, n):
 				keep.add(id, n, r.g.assignmentEpoch)
 			default:
 				next.state = StateUnreleased
@@ -146,6 +145,12 @@ func (r *reconciler) advance() *member {
 	next.assigned, next.pending = keep, nil
 	next.moveTo(r.g.assignmentEpoch)
 	return &next
+}
+
+// free says whether nobody has a partition, but for the member that was to give
+// it up.
+func (r *reconciler) free(id [16]byte, n int32) bool {
+	return r.g.owners[slot{id, n}] == "" || r.m.pending.has(id, n)
 }
 
 // split divides the assigned partitions into those the target keeps and those
@@ -164,7 +169,7 @@ func (r *reconciler) split() (keep, revoke partitions) {
 	return keep, revoke
 }
 
-// wants says whether the target of a topic counts. Since 4.1 it does not for a
+// wants says whether the target of a topic counts. Since 4.2 it does not for a
 // topic the member has unsubscribed from since the target was made.
 func (r *reconciler) wants(id [16]byte) bool {
 	return r.topics[id] || !r.c.cfg.Version.enforcesSubscription()

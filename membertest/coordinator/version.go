@@ -48,9 +48,18 @@ func (v Version) rejoinAnyEpoch() bool { return v >= V42 }
 // target of that epoch, so that its first real target has epoch 2.
 func (v Version) startsAtOne() bool { return v >= V43 }
 
+// stepsWithEachAck says whether a member that has given up what it was told to,
+// and finds that it must give up more, enters the next epoch in between
+// (CurrentAssignmentBuilder until 4.1).
+func (v Version) stepsWithEachAck() bool { return v < V42 }
+
+// heedsDroppedRegex says whether taking a regular expression back asks for a
+// new target.
+func (v Version) heedsDroppedRegex() bool { return v >= V41 }
+
 // enforcesSubscription says whether a member loses the topics it no longer
-// subscribes to before a new target is made (CurrentAssignmentBuilder 4.1).
-func (v Version) enforcesSubscription() bool { return v >= V41 }
+// subscribes to whatever its target says (CurrentAssignmentBuilder 4.2).
+func (v Version) enforcesSubscription() bool { return v >= V42 }
 
 // hasAssignmentInterval says whether there is a least time between two targets.
 func (v Version) hasAssignmentInterval() bool { return v >= V43 }

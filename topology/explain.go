@@ -1,0 +1,58 @@
+package topology
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+)
+
+// Explain turns a broker's refusal of a join into the error that a [Guard] would have
+// given: nil if code and message are not about a topology that does not fit the group.
+// d is what the group has as far as it is known; the zero value if it is not. It is no use
+// to join again with the same topology and epoch.
+//
+// Where the group's epoch is not known, a refusal is taken for [ErrMismatch].
+//
+// Source: measured on 4.1.2 to 4.4.0: INVALID_REQUEST with a text, for the same epoch with
+// other content and for any higher epoch. From 4.5 on (KAFKA-21370)
+// STREAMS_INVALID_TOPOLOGY_EPOCH. STREAMS_TOPOLOGY_FENCED is in the schema since 4.1 and
+// not sent up to 4.4.
+func Explain(own Topology, e Epoch, d Deployed, code int16, message string) error {
+	var why error
+	switch code {
+	case kerr.InvalidRequest.Code:
+		if !strings.Contains(message, "Topology updates are not supported") {
+			return nil
+		}
+	case kerr.StreamsInvalidTopologyEpoch.Code:
+	case kerr.StreamsTopologyFenced.Code:
+		why = ErrRollback
+	default:
+		return nil
+	}
+	known := d.known()
+	if !known {
+		d.Epoch = EpochUnknown
+	}
+	switch {
+	case why != nil:
+	case known && e > d.Epoch:
+		why = ErrUpdate
+	case known && e < d.Epoch:
+		why = ErrRollback
+	default:
+		why = ErrMismatch
+	}
+	c := Compare(own, d)
+	err := refusal(why, own, e, d, c, wayOn(d, c))
+	switch {
+	case why == ErrRollback:
+		err.Way = wayBack(d)
+	case !known:
+		err.Way = "the group has other content, or an older epoch; " + migrate
+	case why == ErrMismatch && c.Verdict == Same:
+		err.Way = fmt.Sprintf("what differs is hidden (%s); %s", strings.Join(c.Hidden, ", "), err.Way)
+	}
+	return err
+}
