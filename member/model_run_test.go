@@ -154,3 +154,34 @@ func simTail(log string, n int) string {
 	lines := strings.Split(log, "\n")
 	return strings.Join(lines[max(0, len(lines)-n):], "\n")
 }
+
+// A member that does nothing must not pass: the checks at the end see it.
+func TestModelRunSeesADeadMember(t *testing.T) {
+	for seed := range uint64(10) {
+		p := newSimPlan(seed + 1)
+		dead := slices.IndexFunc(p.members, func(m simMember) bool { return !m.successor })
+		p.ops = slices.DeleteFunc(p.ops, func(op simOp) bool {
+			return op.who == dead && (op.kind == simLeave || op.kind == simKill)
+		})
+		w := newSimWorld(p, nil)
+		w.stub = dead
+		if w.run(); !strings.Contains(w.broken, "the coordinator does not know it") {
+			t.Errorf("seed %d with m%d dead: %q", p.seed, dead, w.broken)
+		}
+	}
+}
+
+// The same plan must give the same run, or no seed could be replayed.
+func TestModelRunRepeats(t *testing.T) {
+	for seed := range uint64(5) {
+		var logs [2]strings.Builder
+		for i := range logs {
+			w := newSimWorld(newSimPlan(seed+1), nil)
+			w.log = &logs[i]
+			w.run()
+		}
+		if logs[0].String() != logs[1].String() {
+			t.Errorf("seed %d has two runs", seed+1)
+		}
+	}
+}

@@ -13,7 +13,9 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/rollcall-go/rollcall/heartbeat/kgotransport"
 	"github.com/rollcall-go/rollcall/member"
+	"github.com/rollcall-go/rollcall/membertest"
 	"github.com/rollcall-go/rollcall/membertest/brokers"
 	"github.com/rollcall-go/rollcall/membertest/coordinator"
 )
@@ -35,6 +37,7 @@ type rig struct {
 	t0   time.Time
 
 	v       coordinator.Version
+	rules   *membertest.Verifier
 	members []*mem
 	ghosts  bool // members may be left in the group at the end
 }
@@ -71,6 +74,7 @@ func newRig(t *testing.T, cfg brokers.Config) *rig {
 	}
 	t.Cleanup(c.Close)
 	r := &rig{T: t, c: c, t0: time.Now(), wire: &wire{}, v: cfg.Version}
+	r.rules = membertest.NewVerifier(func(v membertest.Violation) { r.Errorf("%v\n%s", v, r.log()) })
 	r.net = &network{dial: c.DialContext, open: map[*wireConn]bool{}}
 	c.OnHeartbeat(r.wire.heartbeat)
 	r.wire.watch(c)
@@ -156,6 +160,12 @@ func (r *rig) buildOn(cl *kgo.Client, opts ...option) (*mem, error) {
 		o(&cfg)
 	}
 	m.listen(&cfg)
+	if cl != nil {
+		if cfg.Transport == nil {
+			cfg.Transport = kgotransport.New(cl)
+		}
+		cfg.Transport, cfg.Hooks = r.rules.Transport(cfg.Transport), member.JoinHooks(cfg.Hooks, r.rules.Hooks())
+	}
 	c, err := member.NewConsumer(cl, cfg)
 	if err != nil {
 		return nil, err

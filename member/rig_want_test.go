@@ -180,6 +180,7 @@ func (r *rig) end() {
 	if n := len(r.c.Group("g").Members); n > 0 && !r.ghosts {
 		r.Errorf("%d members left behind\n%s", n, r.dump())
 	}
+	r.rules.Finish()
 	for _, m := range r.members {
 		r.checkWire(m)
 		for _, n := range m.told().notices {

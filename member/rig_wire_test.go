@@ -248,9 +248,16 @@ func (r *rig) lookups() int {
 	return r.wire.finds
 }
 
-// dump is the last heartbeats, for a failed test.
+// dump is the last heartbeats, for a failed test, once everything has come to rest.
 func (r *rig) dump() string {
-	all := r.sent(every)
+	synctest.Wait()
+	return r.log()
+}
+
+func (r *rig) log() string {
+	r.wire.mu.Lock()
+	defer r.wire.mu.Unlock()
+	all := r.wire.log
 	var sb strings.Builder
 	for _, b := range all[max(0, len(all)-40):] {
 		fmt.Fprintln(&sb, b)

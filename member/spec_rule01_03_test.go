@@ -129,6 +129,20 @@ func TestRule02_SuspectedJoin(t *testing.T) {
 	})
 }
 
+// Rule 2: so it is with a rejoin, of a member that the coordinator knew before.
+func TestRule02_SuspectedRejoin(t *testing.T) {
+	spec(t, brokers.Config{}, func(r *rig) {
+		m := r.join(timing(func(t *member.Timing) { t.LeaveTimeout = 4 * time.Second }))
+		r.on(-1, joins, dropped)
+		r.c.Expire("g", m.id)
+		r.sleep(interval + time.Second)
+		r.equal("state", m.Snapshot().State, member.StateJoining)
+		took := m.leaves()
+		r.that(took >= 3*time.Second && took <= 4*time.Second, "leaves for 4 s, took %v", took)
+		r.that(len(m.sent(leaves)) >= 4, "repeated leaves")
+	})
+}
+
 // Rule 2: a leave of unknown fate may hit the rejoin behind it: that costs one
 // UNKNOWN_MEMBER_ID, and the member heals once.
 func TestRule02_LateLeaveHitsTheRejoin(t *testing.T) {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/rollcall-go/rollcall/member"
 	"github.com/rollcall-go/rollcall/membertest/brokers"
-	"github.com/rollcall-go/rollcall/membertest/coordinator"
 )
 
 // Rule 4: every road to epoch 0 is a full join: timeout, subscription, empty owned list.
@@ -200,29 +199,35 @@ func TestRule06_FullWhileNothingIsOwned(t *testing.T) {
 	})
 }
 
-// Rule 6: from 4.3 on nobody tells a bare heartbeat that an owned topic is gone; a full
-// one every 4 minutes finds out.
+// Rule 6: a deleted topic is revoked with the next heartbeat.
 func TestRule06_DeletedTopic(t *testing.T) {
-	for _, v := range coordinator.Versions() {
-		t.Run(v.String(), func(t *testing.T) {
-			spec(t, brokers.Config{Version: v, Topics: map[string]int32{"orders": 3, "gone": 2}}, func(r *rig) {
-				m := r.join(topics("gone", "orders"), quiet)
-				r.sleep(time.Minute)
-				if err := r.c.DeleteTopic("gone"); err != nil {
-					r.Fatal(err)
-				}
-				took := r.until("told", 10*time.Minute, func() bool { return m.Snapshot().Assignment.Len() == 3 })
-				limit := interval
-				if v >= coordinator.V43 {
-					limit = 4*time.Minute + interval
-				}
-				r.that(took <= limit, "told within %v, took %v", limit, took)
-				m.called("assigned gone[0-1] orders[0-2]; revoked gone[0-1]")
-				full := during(m.sent(func(q request) bool { return q.SubscribedTopicNames != nil }), time.Second, r.now())
-				r.that(len(full) <= 2, "few full heartbeats, got %d", len(full))
-			})
-		})
-	}
+	specAll(t, brokers.Config{Topics: map[string]int32{"orders": 3, "gone": 2}}, func(r *rig) {
+		m := r.join(topics("gone", "orders"), quiet)
+		r.sleep(time.Minute)
+		r.equal("DeleteTopic", r.c.DeleteTopic("gone"), error(nil))
+		took := r.until("told", 10*time.Minute, func() bool { return m.Snapshot().Assignment.Len() == 3 })
+		r.that(took <= interval, "told within an interval, took %v", took)
+		m.called("assigned gone[0-1] orders[0-2]; revoked gone[0-1]")
+	})
+}
+
+// Rule 6: where a bare heartbeat is not told of a change, a full one is: every 4 minutes, and no
+// more often.
+func TestRule06_Refresh(t *testing.T) {
+	spec(t, brokers.Config{Topics: map[string]int32{"orders": 3, "gone": 2}}, func(r *rig) {
+		m := r.join(topics("gone", "orders"), quiet)
+		r.sleep(time.Minute)
+		bare := func(q request) bool { return q.MemberEpoch > 0 && q.SubscribedTopicNames == nil }
+		r.on(-1, bare, mangled(func(resp response) { resp.Assignment = nil }))
+		r.equal("DeleteTopic", r.c.DeleteTopic("gone"), error(nil))
+		took := r.until("told", 10*time.Minute, func() bool { return m.Snapshot().Assignment.Len() == 3 })
+		r.that(took >= 2*time.Minute && took <= 4*time.Minute+interval, "told within 4 minutes, took %v", took)
+		r.calm()
+		start := r.now()
+		r.sleep(time.Hour)
+		full := during(m.sent(func(q request) bool { return q.SubscribedTopicNames != nil }), start, r.now())
+		r.that(len(full) >= 14 && len(full) <= 15, "a full heartbeat every 4 minutes, got %d in an hour", len(full))
+	})
 }
 
 // Rule 8: a heartbeat that may name a previous epoch carries its owned list, for every

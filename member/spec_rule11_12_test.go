@@ -111,6 +111,7 @@ func TestRule12_FencedStatic(t *testing.T) {
 		r.until("back", 2*interval, func() bool { return len(m.sent(joins)) == 2 })
 		took := r.settled(m)
 		r.that(took <= time.Second, "back soon, took %v", took)
+		r.equal("joins", len(m.sent(joins)), 2)
 		r.equal("releases", len(m.sent(leaves)), 1)
 		r.equal("epoch of the release", m.sent(leaves)[0].req.MemberEpoch, int32(-2))
 	})

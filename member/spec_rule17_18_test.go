@@ -2,6 +2,7 @@ package member_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -98,7 +99,7 @@ func TestRule18_NewerTargetDuringOnAssigned(t *testing.T) {
 				owned = append(owned, len(x.req.Topics[0].Partitions))
 			}
 		}
-		r.equal("acknowledged", owned, []int{12, 6})
+		r.equal("acknowledged", slices.Compact(owned), []int{12, 6})
 	})
 }
 
@@ -126,6 +127,6 @@ func TestRule18_OnlyTheNewestTarget(t *testing.T) {
 				owned = append(owned, len(x.req.Topics[0].Partitions))
 			}
 		}
-		r.equal("acknowledged", owned, []int{12, 6, 4, 5})
+		r.equal("acknowledged", slices.Compact(owned), []int{12, 6, 4, 5})
 	})
 }

@@ -123,11 +123,12 @@ func (m *machine) endChange(err error) {
 	m.emit(outChange, changeResult{m.change.id, err})
 	queue := m.change.queue
 	m.change = changing{inherits: m.change.inherits}
-	if len(queue) > 0 {
-		m.change.queue = queue[1:]
+	for len(queue) > 0 && !m.change.active { // one that changes nothing is over at once
 		next := queue[0]
+		queue = queue[1:]
 		m.subscribe(m.trust.last, next)
 	}
+	m.change.queue = queue
 }
 
 // failChanges ends all that wait.

@@ -34,10 +34,7 @@ type town struct {
 
 func newTown(t *testing.T, processes int, seed uint64, cfg brokers.Config) *town {
 	w := &town{T: t, cluster: NewCluster(t, cfg), rand: rand.New(rand.NewPCG(seed, 2))}
-	wlog = nil
-	w.check = NewVerifier(func(v Violation) {
-		t.Errorf("%s %v\n%s\n%s", time.Now().Format(clock), v, tailW(v.Member.MemberID, 120), w.rec.story(v.Member.MemberID))
-	})
+	w.check = NewVerifier(func(v Violation) { t.Errorf("%s %v", time.Now().Format(clock), v) })
 	for range processes {
 		cl := NewClient(t, w.cluster)
 		ft := NewFaultTransport(kgotransport.New(cl))
@@ -64,7 +61,7 @@ func (w *town) start(process int, change func(*member.ConsumerConfig)) *resident
 	cfg := member.ConsumerConfig{
 		Group: "g", Topics: []string{"orders"}, Logger: slog.New(slog.DiscardHandler), Rand: rand.NewPCG(w.rand.Uint64(), 3),
 		OnAssigned: slow, OnRevoked: slow, OnLost: slow,
-		Transport: w.check.Transport(dbg{w.faults[process], "F"}), Hooks: member.JoinHooks(w.rec.Hooks(), w.check.Hooks()),
+		Transport: w.check.Transport(w.faults[process]), Hooks: member.JoinHooks(w.rec.Hooks(), w.check.Hooks()),
 	}
 	if change != nil {
 		change(&cfg)

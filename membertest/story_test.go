@@ -240,9 +240,13 @@ func callback(what member.Ownership, parts ...int32) step {
 func trustEnds(s *story) { s.v.Hooks().Trust(member.TrustInfo{Event: s.event()}) }
 
 func earlyBeats(n int, epoch, answered int32) step {
+	return beats(member.ReasonEarly, n, epoch, answered)
+}
+
+func beats(why member.Reason, n int, epoch, answered int32) step {
 	return func(s *story) {
 		for range n {
-			s.v.Hooks().Heartbeat(member.HeartbeatInfo{Event: s.event(), Reason: member.ReasonEarly, Epoch: epoch, AnsweredEpoch: answered})
+			s.v.Hooks().Heartbeat(member.HeartbeatInfo{Event: s.event(), Reason: why, Epoch: epoch, AnsweredEpoch: answered})
 		}
 	}
 }

@@ -194,7 +194,7 @@ func TestRulesOfPace(t *testing.T) {
 		{"rule 21: 11 early ones", []int{21}, []step{joined(0), earlyBeats(1, 0, 3), earlyBeats(11, 3, 3), gone(0)}},
 		{"rule 21: 10, a change, 10", nil, []step{joined(0), earlyBeats(9, 3, 3), earlyBeats(1, 3, 4), earlyBeats(10, 4, 4), gone(0)}},
 		{"rule 21: 10, an assignment, 10", nil, []step{
-			joined(0), earlyBeats(1, 0, 3), earlyBeats(10, 3, 3), beat(3, ok(3, 0, 1)), earlyBeats(10, 3, 3), gone(0),
+			joined(0), earlyBeats(1, 0, 3), earlyBeats(10, 3, 3), beat(3, ok(3, 0, 1)), beats(member.ReasonInterval, 1, 3, 3), earlyBeats(10, 3, 3), gone(0),
 		}},
 		{"rule 21: the same assignment again is no change", []int{21}, []step{
 			joined(0), earlyBeats(1, 0, 3), earlyBeats(10, 3, 3), beat(3, ok(3, 0)), earlyBeats(1, 3, 3), gone(0),

@@ -8,11 +8,19 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"github.com/rollcall-go/rollcall/heartbeat"
 	"github.com/rollcall-go/rollcall/member"
 )
 
 // The rules of how many heartbeats there are, and when.
+
+// The numbers of rules 15 and 21, restated: a verifier that took them from the member's
+// own code would not notice when they change.
+const (
+	floor        = 50 * time.Millisecond
+	budget       = 20
+	budgetWindow = 10 * time.Second
+	maxEarly     = 10 // per member and change
+)
 
 // paceLife is when heartbeats were sent and what they brought.
 type paceLife struct {
@@ -48,7 +56,7 @@ func (w *watch) ruleFloor(a *attempt) {
 	if w.beat == nil {
 		return
 	}
-	if gap := a.at.Sub(w.beat.at); gap < heartbeat.Floor-slack {
+	if gap := a.at.Sub(w.beat.at); gap < floor-slack {
 		w.doubt(a, 15, "a %v only %v after the heartbeat before", a.call.Kind, gap)
 	}
 }
@@ -56,10 +64,10 @@ func (w *watch) ruleFloor(a *attempt) {
 // ruleBudget: rule 15, 20 requests in 10 s without progress.
 func (w *watch) ruleBudget(a *attempt) {
 	w.sends = append(w.sends, a.at)
-	if len(w.sends) <= heartbeat.Budget {
+	if len(w.sends) <= budget {
 		return
 	}
-	if d := a.at.Sub(w.sends[0]); d < heartbeat.BudgetWindow-w.v.lag() {
+	if d := a.at.Sub(w.sends[0]); d < budgetWindow-w.v.lag() {
 		w.fail(15, "%d heartbeats in %v, and none was accepted", len(w.sends), d)
 	}
 	w.sends = w.sends[1:]
@@ -90,9 +98,6 @@ func targetOf(asg *kmsg.ConsumerGroupHeartbeatResponseAssignment) string {
 	slices.Sort(parts)
 	return strings.Join(parts, " ")
 }
-
-// maxEarly is rule 21's number of extra heartbeats per member and change.
-const maxEarly = 10
 
 // ruleEarly: rule 21. A new epoch or an assignment is a change that the member takes part in.
 func (w *watch) ruleEarly(i member.HeartbeatInfo) {

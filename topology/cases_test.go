@@ -111,7 +111,7 @@ func TestChangedIsNamedFieldByField(t *testing.T) {
 		}, `subtopology "1", state_changelog_topics[t-single-more-changelog]: added`},
 		{"another subtopology", func(t *topology.Topology) {
 			t.Subtopologies = append(t.Subtopologies, topology.Subtopology{ID: "2", SourceTopics: []string{"z"}})
-		}, `subtopology "2", subtopologies: added`},
+		}, `subtopology "2": added`},
 	} {
 		own := golden(t, "java-count")
 		c.change(&own)

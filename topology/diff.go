@@ -14,7 +14,8 @@ type Change struct {
 	Subtopology string `json:"subtopology,omitempty"`
 	// Field is what is changed in it, in the words of the JSON form, with the topic or the
 	// config in brackets: "state_changelog_topics[app-counts-changelog].configs[cleanup.policy]".
-	Field string `json:"field"`
+	// "" for the subtopology itself.
+	Field string `json:"field,omitempty"`
 	// What has changed: "compact, was delete", "added", "removed".
 	What string `json:"what"`
 	// Clash: old and new cannot run side by side, so no rolling update can bring it.
@@ -23,15 +24,18 @@ type Change struct {
 
 // String is the whole change in a line.
 func (c Change) String() string {
-	var sb strings.Builder
+	var where []string
 	if c.Subtopology != "" {
-		fmt.Fprintf(&sb, "subtopology %q, ", c.Subtopology)
+		where = append(where, fmt.Sprintf("subtopology %q", c.Subtopology))
 	}
-	sb.WriteString(c.Field + ": " + c.What)
+	if c.Field != "" {
+		where = append(where, c.Field)
+	}
+	text := strings.Join(where, ", ") + ": " + c.What
 	if c.Clash {
-		sb.WriteString(" (clash)")
+		text += " (clash)"
 	}
-	return sb.String()
+	return text
 }
 
 // Diff says field by field what to has changed since from, clashes first. For topologies
@@ -46,6 +50,15 @@ func Diff(from, to Topology) []Change {
 	d := differ{from: from.arranged(), to: to.arranged()}
 	d.clashes()
 	d.subtopologies()
+	slices.SortStableFunc(d.out, func(a, b Change) int {
+		switch {
+		case a.Clash == b.Clash:
+			return 0
+		case a.Clash:
+			return -1
+		}
+		return 1
+	})
 	return d.out
 }
 
@@ -62,13 +75,13 @@ func (d *differ) add(field, format string, args ...any) {
 func (d *differ) subtopologies() {
 	for _, s := range d.from.Subtopologies {
 		if d.id = s.ID; d.to.find(s.ID) == nil {
-			d.add("subtopologies", "removed")
+			d.add("", "removed")
 		}
 	}
 	for _, s := range d.to.Subtopologies {
 		d.id = s.ID
 		if old := d.from.find(s.ID); old == nil {
-			d.add("subtopologies", "added")
+			d.add("", "added")
 		} else {
 			d.subtopology(old, &s)
 		}

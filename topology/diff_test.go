@@ -68,7 +68,7 @@ func TestClashes(t *testing.T) {
 			}
 		}
 		equal(t, c.name, texts(clashes), c.want)
-		if len(all) == 0 || len(clashes) > 0 && !all[0].Clash && c.name != "partitions" {
+		if len(all) == 0 || len(clashes) > 0 && !all[0].Clash {
 			t.Errorf("%s: clashes do not come first:\n%s", c.name, texts(all))
 		}
 	}

@@ -19,15 +19,15 @@
 //
 // # The JSON form
 //
-//	{"subtopologies": [{
-//	    "id": "1",
-//	    "source_topics": ["orders", "customers"],
-//	    "repartition_sink_topics": ["app-by-city-repartition"],
-//	    "repartition_source_topics": [{"name": "app-by-id-repartition", "partitions": 0,
+//	{"subtopologies": [
+//	    {"id": "0",
+//	     "source_topics": ["orders", "customers"],
+//	     "repartition_sink_topics": ["app-by-city-repartition"],
+//	     "copartition_groups": [{"source_topics": ["orders", "customers"]}]},
+//	    {"id": "1",
+//	     "repartition_source_topics": [{"name": "app-by-city-repartition", "partitions": 0,
 //	        "replication_factor": -1, "configs": {"cleanup.policy": "delete"}}],
-//	    "state_changelog_topics": [{"name": "app-counts-changelog"}],
-//	    "copartition_groups": [{"source_topics": ["orders", "customers"]}]
-//	  }],
+//	     "state_changelog_topics": [{"name": "app-counts-changelog"}]}],
 //	 "order": "canonical"}
 //
 // All but "subtopologies" and "id" may be left out. "order" is "canonical" (the

@@ -19,7 +19,7 @@ import (
 // STREAMS_INVALID_TOPOLOGY_EPOCH. STREAMS_TOPOLOGY_FENCED is in the schema since 4.1 and
 // not sent up to 4.4.
 func Explain(own Topology, e Epoch, d Deployed, code int16, message string) error {
-	var why error
+	var fenced bool
 	switch code {
 	case kerr.InvalidRequest.Code:
 		if !strings.Contains(message, "Topology updates are not supported") {
@@ -27,32 +27,24 @@ func Explain(own Topology, e Epoch, d Deployed, code int16, message string) erro
 		}
 	case kerr.StreamsInvalidTopologyEpoch.Code:
 	case kerr.StreamsTopologyFenced.Code:
-		why = ErrRollback
+		fenced = true
 	default:
 		return nil
 	}
-	known := d.known()
-	if !known {
+	c := Compare(own, d)
+	if !d.known() {
 		d.Epoch = EpochUnknown
 	}
 	switch {
-	case why != nil:
-	case known && e > d.Epoch:
-		why = ErrUpdate
-	case known && e < d.Epoch:
-		why = ErrRollback
-	default:
-		why = ErrMismatch
+	case fenced || d.known() && e < d.Epoch:
+		return refusal(ErrRollback, own, e, d, c, wayBack(d))
+	case !d.known():
+		return refusal(ErrMismatch, own, e, d, c, "the group has other content, or an older epoch; "+migrate)
+	case e > d.Epoch:
+		return refusal(ErrUpdate, own, e, d, c, wayOn(d, c))
+	case c.Verdict == Same:
+		hidden := fmt.Sprintf("what differs is hidden (%s); ", strings.Join(c.Hidden, ", "))
+		return refusal(ErrMismatch, own, e, d, c, hidden+wayOn(d, c))
 	}
-	c := Compare(own, d)
-	err := refusal(why, own, e, d, c, wayOn(d, c))
-	switch {
-	case why == ErrRollback:
-		err.Way = wayBack(d)
-	case !known:
-		err.Way = "the group has other content, or an older epoch; " + migrate
-	case why == ErrMismatch && c.Verdict == Same:
-		err.Way = fmt.Sprintf("what differs is hidden (%s); %s", strings.Join(c.Hidden, ", "), err.Way)
-	}
-	return err
+	return refusal(ErrMismatch, own, e, d, c, wayOn(d, c))
 }

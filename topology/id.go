@@ -13,7 +13,7 @@ import (
 // blind to what is not sent, such as a [Description].
 //
 // It is "t1-" and 32 letters and digits, fit for logs, labels and file names. "t1" is the
-// version of the rule: SHA-256 of the topology's subtopologies as version 0 of
+// version of the rule: SHA-256 of what follows the epoch in the topology, as version 0 of
 // StreamsGroupHeartbeat encodes them, its first 160 bits in lower-case base32. The rule
 // of a version never changes; another rule will have another prefix.
 //

@@ -3,6 +3,7 @@ package topology
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -208,7 +209,7 @@ func (r *reader) int32(to *int32) func(*node) { return whole(r, to, math.MinInt3
 // judge adds what is wrong with the value that was read, but nothing about values that
 // have, or are in, one that could not be read: that would be a consequence.
 func (r *reader) judge(err error) {
-	invalid, ok := err.(*InvalidError)
+	invalid, ok := errors.AsType[*InvalidError](err)
 	if !ok {
 		return
 	}

@@ -37,30 +37,7 @@ func (v *validator) links(path string, s *Subtopology) {
 // Source: RepartitionTopics (4.4.0), "There may be loops in the topology that cannot be
 // resolved": STREAMS_INVALID_TOPOLOGY, measured on 4.4.0.
 func (v *validator) loops(t Topology) {
-	known := map[string]bool{}
-	for _, s := range t.Subtopologies {
-		for _, n := range s.SourceTopics {
-			known[n] = true
-		}
-		for _, r := range s.RepartitionSourceTopics {
-			if r.Partitions > 0 {
-				known[r.Name] = true
-			}
-		}
-	}
-	for grew := true; grew; {
-		grew = false
-		for i := range t.Subtopologies {
-			s := &t.Subtopologies[i]
-			if !slices.ContainsFunc(s.reads(), func(n string) bool { return known[n] }) {
-				continue
-			}
-			for _, n := range s.RepartitionSinkTopics {
-				grew = grew || !known[n]
-				known[n] = true
-			}
-		}
-	}
+	known := countable(t)
 	for i, s := range t.Subtopologies {
 		for k, r := range s.RepartitionSourceTopics {
 			if _, written := v.writes[r.Name]; written && !known[r.Name] && r.Partitions == 0 {
@@ -69,6 +46,48 @@ func (v *validator) loops(t Topology) {
 			}
 		}
 	}
+}
+
+// countable are the topics with a number of partitions: source topics, fixed ones, and
+// what is written by a subtopology that reads one of them.
+func countable(t Topology) map[string]bool {
+	known := map[string]bool{}
+	readers := map[string][]*Subtopology{}
+	var fresh []string // known, and not yet followed
+	learn := func(name string) {
+		if !known[name] {
+			known[name] = true
+			fresh = append(fresh, name)
+		}
+	}
+	for i := range t.Subtopologies {
+		s := &t.Subtopologies[i]
+		for _, n := range s.SourceTopics {
+			learn(n)
+		}
+		for _, r := range s.RepartitionSourceTopics {
+			if r.Partitions > 0 {
+				learn(r.Name)
+			}
+		}
+		for _, n := range s.reads() {
+			readers[n] = append(readers[n], s)
+		}
+	}
+	done := map[*Subtopology]bool{}
+	for len(fresh) > 0 {
+		name := fresh[0]
+		fresh = fresh[1:]
+		for _, s := range readers[name] {
+			if !done[s] {
+				done[s] = true
+				for _, n := range s.RepartitionSinkTopics {
+					learn(n)
+				}
+			}
+		}
+	}
+	return known
 }
 
 // collisions finds internal topics that cannot be created next to a source topic, as

@@ -62,6 +62,7 @@ func Differ(t testing.TB, peer Peer, prefix string, seed uint64, steps int) {
 	for i := range 3 {
 		d.clients = append(d.clients, &client{id: fmt.Sprint("s", i), instance: fmt.Sprint("i", i)})
 	}
+	d.look()
 	began := time.Now()
 	for n := range steps {
 		if time.Since(began) > diffSession/2 {

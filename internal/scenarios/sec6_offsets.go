@@ -29,6 +29,8 @@ func fetchLook(p *Play) {
 	p.code(p.OffsetFetch(p.group, &a, 0))(kerr.UnknownMemberID) // an empty group
 	p.code(p.DeleteGroup(p.group))(nil)
 	p.code(p.OffsetFetch(p.group, &a, 0))(nil)
+	p.ok(p.join("A"), p.first(), 12)
+	p.code(p.OffsetFetch(p.group, &a, 0))(kerr.StaleMemberEpoch)
 }
 
 func fetchEpochs(p *Play) {

@@ -66,20 +66,17 @@ func (c *Coordinator) beat(now time.Time, req *kmsg.ConsumerGroupHeartbeatReques
 	}
 
 	c.groups[g.name] = g
+	// A member's target is found by its instance ID, which is not listed yet
+	// (ConsumerGroup, targetAssignment): a member that changes its instance ID
+	// while it has not reached its target loses everything, unless the target
+	// is a new one.
 	unlisted := next.instance != "" && g.statics[next.instance] == ""
 	g.replace(old, next)
 	c.bump(g, old.member, next, regex)
-	target := g.targets[next.id]
-	if unlisted {
-		// A member's target is found by its instance ID, which is not listed
-		// yet (ConsumerGroup, targetAssignment): a member that changes its
-		// instance ID while it has not reached its target loses everything.
-		target = nil
+	r := reconciler{c: c, g: g, m: next, owned: req.Topics}
+	if assigned := c.maybeAssign(now, g); assigned || !unlisted {
+		r.target = g.targets[next.id]
 	}
-	if c.maybeAssign(now, g) {
-		target = g.targets[next.id]
-	}
-	r := reconciler{c: c, g: g, m: next, owned: req.Topics, target: target}
 	next = c.reconcile(now, r, subscriptionChanged(old.member, next, regex))
 	next.sessionEnd = now.Add(c.cfg.SessionTimeout)
 	c.arm(next.sessionEnd)
