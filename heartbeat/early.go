@@ -33,7 +33,7 @@ func (e *Early) Changed() { e.left = e.max }
 // Even spacing, because what is waited for (another process's heartbeat) comes
 // at a random phase of its own interval.
 func (e *Early) Run(now time.Time, n int, interval time.Duration) {
-	if e.max == 0 || n == 0 {
+	if e.left <= 0 || n <= 0 {
 		return
 	}
 	e.run = min(n, e.left)

@@ -29,7 +29,8 @@ type Schedule struct {
 	interval   time.Duration
 	maxWait    time.Duration // no answer may silence the member for longer than this
 	lastSent   time.Time
-	notBefore  time.Time // throttle and backoff
+	notBefore  time.Time // backoff
+	throttled  time.Time // what the broker asked for, whatever else is forgiven
 	asked      bool      // something has to be said at once
 	failures   int
 	recent     [Budget]time.Time // send times since the last accepted answer, a ring
@@ -89,8 +90,8 @@ func (s *Schedule) Throttle(now time.Time, d time.Duration) {
 	if d <= 0 {
 		return
 	}
-	if t := now.Add(min(d, s.maxWait/3)); t.After(s.notBefore) {
-		s.notBefore = t
+	if t := now.Add(min(d, s.maxWait/3)); t.After(s.throttled) {
+		s.throttled = t
 	}
 }
 
@@ -126,7 +127,7 @@ func (s *Schedule) Due(early time.Time) time.Time {
 
 // Allowed is due, or the first time after it at which a request may go out.
 func (s *Schedule) Allowed(due time.Time) time.Time {
-	for _, t := range [...]time.Time{s.notBefore, s.after(s.lastSent, Floor), s.after(s.recent[s.recentNext], BudgetWindow)} {
+	for _, t := range [...]time.Time{s.notBefore, s.throttled, s.after(s.lastSent, Floor), s.after(s.recent[s.recentNext], BudgetWindow)} {
 		if t.After(due) {
 			due = t
 		}

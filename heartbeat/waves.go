@@ -107,16 +107,14 @@ func (w *Waves) Tell(now time.Time, id uint64, n News) {
 		w.newest, w.freed, w.scouting = n.Epoch, 0, 0
 	}
 	switch {
-	case n.Change && n.Epoch > 0 && (!fresh || w.crowded()):
+	case n.Change && n.Epoch == 0: // It left. In a group that was at rest any heartbeat brings the new target.
+		w.scouting, w.scoutAt = scouts, now
+		if !w.crowded() {
+			w.offer(from, len(w.sibs))
+		}
+	case n.Change && (!fresh || w.crowded()):
 		// Of a crowd it may have been told of the target before its own; with few, who joined asks.
 		w.scouting, w.scoutAt = scouts-1, now.Add(scoutEvery)
-	case n.Change && n.Epoch > 0:
-	case n.Change: // It left. In a group that was at rest any heartbeat brings the new target.
-		w.scouting, w.scoutAt = scouts, now
-	}
-	switch {
-	case n.Change && n.Epoch == 0 && !w.crowded():
-		w.offer(from, len(w.sibs))
 	case n.Freed:
 		w.freed += freed
 		w.offer(from, w.freed)
@@ -158,11 +156,7 @@ func (w *Waves) plan(now time.Time) {
 			w.due = t
 		}
 	}
-	soon := now
-	if !w.heard.IsZero() {
-		soon = w.heard.Add(coalesce)
-	}
-	behind := 0
+	soon, behind := latest(now, w.heard.Add(coalesce)), 0
 	for _, s := range w.sibs {
 		if s.wants {
 			at(latest(soon, w.affordable(now, 1+w.reserve(now))))
@@ -244,16 +238,15 @@ func (w *Waves) Fire(now time.Time) []uint64 {
 // one that may have to give something up; who has nothing asks by itself, unless in a
 // crowd. After a leave it is one that may get something.
 func (w *Waves) scout(sibs []*sibling) *sibling {
-	for i := range sibs {
-		s := sibs[i]
-		if w.left {
-			s = sibs[len(sibs)-1-i]
-		}
+	var last *sibling
+	for _, s := range sibs {
 		if s.epoch > 0 && (w.left || s.owned > 0 || w.crowded()) {
-			return s
+			if last = s; !w.left {
+				break
+			}
 		}
 	}
-	return nil
+	return last
 }
 
 func (w *Waves) byOwned() []*sibling {
@@ -281,13 +274,11 @@ func (w *Waves) reserve(now time.Time) int {
 }
 
 func (w *Waves) refill(now time.Time) {
+	w.tokens += w.perSecond() * now.Sub(w.filled).Seconds()
 	if w.filled.IsZero() {
 		w.tokens = w.burst() / 2
-	} else {
-		w.tokens += w.perSecond() * now.Sub(w.filled).Seconds()
 	}
-	w.tokens = min(w.tokens, w.burst())
-	w.filled = now
+	w.tokens, w.filled = min(w.tokens, w.burst()), now
 }
 
 // affordable is when there are tokens for n heartbeats, or the bucket is full.
@@ -303,16 +294,14 @@ func (w *Waves) affordable(now time.Time, n int) time.Time {
 	return now.Add(time.Duration(missing/w.perSecond()*float64(time.Second)) + time.Millisecond)
 }
 
-// spend takes a token, if the members are a crowd.
+// spend takes a token, if the members are a crowd and there is one.
 func (w *Waves) spend(now time.Time) bool {
-	if !w.crowded() {
-		return true
-	}
-	w.refill(now)
-	if w.tokens < 1 {
+	if now.Before(w.affordable(now, 1)) {
 		return false
 	}
-	w.tokens--
+	if w.crowded() {
+		w.tokens--
+	}
 	return true
 }
 

@@ -16,7 +16,7 @@ import (
 // The group of a lost answer: an attempt ends after a third of the session.
 const (
 	lossSession  = 12 * time.Second
-	lossInterval = time.Second
+	lossInterval = 2 * time.Second
 	lossLimit    = 2*lossInterval + lossSession/3
 )
 

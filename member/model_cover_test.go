@@ -73,12 +73,12 @@ func (c *simCover) String() string {
 		c.runs, c.maxRate, c.rest, c.restOf)
 	fmt.Fprintf(&sb, "%-15s", "")
 	for s := range numStates {
-		fmt.Fprintf(&sb, "%8.8s", s)
+		fmt.Fprintf(&sb, " %8.8s", s)
 	}
 	for k := range simKinds {
 		fmt.Fprintf(&sb, "\n%-15s", k)
 		for _, n := range c.hits[k] {
-			fmt.Fprintf(&sb, "%8d", n)
+			fmt.Fprintf(&sb, " %8d", n)
 		}
 	}
 	fmt.Fprintf(&sb, "\nends: %v", c.ends)

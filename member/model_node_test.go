@@ -84,6 +84,7 @@ func (n *simNode) do(op simOp) {
 		return
 	}
 	if op.kind == simStart {
+		n.w.cover.hit(op.kind, n.m.state)
 		n.start()
 		return
 	}

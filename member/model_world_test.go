@@ -124,6 +124,13 @@ func (w *simWorld) create(i int, parts int32) {
 // do makes an op of the plan happen.
 func (w *simWorld) do(op simOp) {
 	w.logf("op %v", op)
+	if op.kind == simMove || op.kind >= simCreate {
+		for _, n := range w.nodes {
+			if n.started && !n.dead && !n.done {
+				w.cover.hit(op.kind, n.m.state)
+			}
+		}
+	}
 	switch op.kind {
 	case simMove:
 		w.moved, w.moveCode = w.now+op.d, int16(op.n)

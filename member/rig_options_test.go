@@ -31,6 +31,24 @@ func topics(names ...string) option          { return func(c *member.ConsumerCon
 func regex(re string) option                 { return func(c *member.ConsumerConfig) { c.Regex = re } }
 func leaving(o member.LeaveOperation) option { return func(c *member.ConsumerConfig) { c.Leave = o } }
 
+// cell is a value that a test and its callbacks share.
+type cell[T any] struct {
+	mu sync.Mutex
+	v  T
+}
+
+func (c *cell[T]) set(v T) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.v = v
+}
+
+func (c *cell[T]) get() T {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.v
+}
+
 // sleeps is a callback that takes d, whatever its context says.
 func sleeps(d time.Duration) callback {
 	return func(context.Context, member.Partitions) error { time.Sleep(d); return nil }

@@ -1,10 +1,7 @@
 package member_test
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -65,77 +62,6 @@ func acks(q request) bool   { return q.MemberEpoch > 0 && q.Topics != nil }
 
 func from(m *mem, what match) match {
 	return func(q request) bool { return q.MemberID == m.id && what(q) }
-}
-
-// fault says what becomes of a heartbeat: see brokers.HeartbeatHook. apply hands
-// it to the coordinator.
-type fault func(w *wire, q request, apply func() response) (response, error)
-
-var errCut = errors.New("cut by the test")
-
-// lost: applied, and the connection is cut before the answer.
-func lost(_ *wire, _ request, apply func() response) (response, error) { apply(); return nil, errCut }
-
-// dropped: cut before it was read.
-func dropped(*wire, request, func() response) (response, error) { return nil, errCut }
-
-// mute: applied and never answered.
-func mute(_ *wire, _ request, apply func() response) (response, error) { apply(); return nil, nil }
-
-// ignored: neither applied nor answered.
-func ignored(*wire, request, func() response) (response, error) { return nil, nil }
-
-// code refuses with an error code, and a text. It is not applied.
-func code(n int16, texts ...string) fault {
-	return func(*wire, request, func() response) (response, error) {
-		resp := kmsg.NewPtrConsumerGroupHeartbeatResponse()
-		resp.ErrorCode = n
-		if len(texts) > 0 {
-			resp.ErrorMessage = &texts[0]
-		}
-		return resp, nil
-	}
-}
-
-// appliedBut applies, and answers with an error code all the same.
-func appliedBut(n int16) fault {
-	return func(w *wire, q request, apply func() response) (response, error) {
-		apply()
-		return code(n)(w, q, apply)
-	}
-}
-
-// mangled applies, and changes the answer.
-func mangled(f func(response)) fault {
-	return func(_ *wire, _ request, apply func() response) (response, error) {
-		resp := apply()
-		f(resp)
-		return resp, nil
-	}
-}
-
-// held applies at once and answers after d.
-func held(d time.Duration) fault {
-	return func(w *wire, _ request, apply func() response) (response, error) {
-		resp := apply()
-		w.sleep(d)
-		return resp, nil
-	}
-}
-
-// delayed applies after d.
-func delayed(d time.Duration) fault {
-	return func(w *wire, _ request, apply func() response) (response, error) {
-		w.sleep(d)
-		return apply(), nil
-	}
-}
-
-// sleep holds a request of one connection up, and the ones behind it.
-func (w *wire) sleep(d time.Duration) {
-	w.asleep.Add(1)
-	defer w.asleep.Add(-1)
-	w.c.Kfake().SleepControl(func() { time.Sleep(d) })
 }
 
 // rule is a fault for the next n heartbeats that match; n below 0: for all.
@@ -263,92 +189,6 @@ func (r *rig) log() string {
 		fmt.Fprintln(&sb, b)
 	}
 	return sb.String()
-}
-
-// network is what lies between the clients and the brokers.
-type network struct {
-	dial func(ctx context.Context, network, address string) (net.Conn, error)
-
-	mu    sync.Mutex
-	down  bool              // nobody can connect
-	stall func([]byte) bool // writes that block until their connection is closed
-	open  map[*wireConn]bool
-	dials int
-}
-
-var errDown = errors.New("network is down")
-
-func (n *network) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
-	n.mu.Lock()
-	n.dials++
-	down := n.down
-	n.mu.Unlock()
-	if down {
-		return nil, errDown
-	}
-	nc, err := n.dial(ctx, network, address)
-	if err != nil {
-		return nil, err
-	}
-	c := &wireConn{Conn: nc, n: n, closed: make(chan struct{})}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.open[c] = true
-	return c, nil
-}
-
-// cut closes all connections; with down, nobody can connect any more.
-func (n *network) cut(down bool) {
-	n.mu.Lock()
-	n.down = down
-	open := make([]*wireConn, 0, len(n.open))
-	for c := range n.open {
-		open = append(open, c)
-	}
-	n.mu.Unlock()
-	for _, c := range open {
-		c.Close()
-	}
-}
-
-func (n *network) up() {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.down = false
-}
-
-// conns is how many connections are open.
-func (n *network) conns() int {
-	synctest.Wait()
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return len(n.open)
-}
-
-type wireConn struct {
-	net.Conn
-	n      *network
-	once   sync.Once
-	closed chan struct{}
-}
-
-func (c *wireConn) Write(b []byte) (int, error) {
-	c.n.mu.Lock()
-	stall := c.n.stall
-	c.n.mu.Unlock()
-	if stall != nil && stall(b) {
-		<-c.closed
-		return 0, net.ErrClosed
-	}
-	return c.Conn.Write(b)
-}
-
-func (c *wireConn) Close() error {
-	c.once.Do(func() { close(c.closed) })
-	c.n.mu.Lock()
-	delete(c.n.open, c)
-	c.n.mu.Unlock()
-	return c.Conn.Close()
 }
 
 // gaps are the times between heartbeats.

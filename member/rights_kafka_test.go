@@ -127,7 +127,7 @@ func TestKafkaWrongPassword(t *testing.T) {
 				}
 				return plain.Auth{User: kafkatest.Admin, Pass: "guess"}, nil
 			})
-			limit := 4 * time.Second
+			limit := 9 * time.Second
 			if i == 1 {
 				limit = 30 * time.Second
 			}
@@ -144,7 +144,7 @@ func TestKafkaWrongPassword(t *testing.T) {
 				l.settle(10*time.Second, 4, p)
 				return
 			}
-			p.ends(20*time.Second, "SASL", kerr.SaslAuthenticationFailed)
+			p.ends(40*time.Second, "SASL", kerr.SaslAuthenticationFailed)
 			l.Logf("ended after %v and %d attempts", time.Since(t0).Round(time.Millisecond), p.attempts())
 			if d := time.Since(t0); d < limit {
 				l.Errorf("ended after %v", d)

@@ -131,12 +131,12 @@ func TestCase55_PanickingTransport(t *testing.T) {
 func TestCase56_LateFailure(t *testing.T) {
 	spec(t, brokers.Config{}, func(r *rig) {
 		inner := kgotransport.New(r.cl)
-		var stuck chan struct{}
+		var stuck cell[chan struct{}]
 		m := r.join(quiet, selfFence, func(c *member.ConsumerConfig) {
 			c.Transport = heartbeat.TransportFunc(func(ctx context.Context, group string, req kmsg.Request) (kmsg.Response, error) {
-				if stuck != nil && req.Key() == int16(kmsg.ConsumerGroupHeartbeat) && req.(request).MemberEpoch > 0 {
-					<-stuck // whatever its context says
-					stuck = nil
+				if late := stuck.get(); late != nil && req.Key() == int16(kmsg.ConsumerGroupHeartbeat) && req.(request).MemberEpoch > 0 {
+					<-late // whatever its context says
+					stuck.set(nil)
 					resp := kmsg.NewPtrConsumerGroupHeartbeatResponse()
 					resp.ErrorCode = kerr.UnknownMemberID.Code
 					return resp, nil
@@ -144,8 +144,8 @@ func TestCase56_LateFailure(t *testing.T) {
 				return inner.Do(ctx, group, req)
 			})
 		})
-		stuck = make(chan struct{})
-		late := stuck
+		late := make(chan struct{})
+		stuck.set(late)
 		r.sleep(session + interval)
 		close(late)
 		r.sleep(3 * interval)

@@ -178,7 +178,7 @@ func TestK1082_20_InjectedID(t *testing.T) {
 		r.make(withID(id), group("another"))
 		m.leaves()
 		r.equal("ID on the wire", r.sent(every)[0].id(), id)
-		r.join(withID(id)) // free again
+		r.make(withID(id)) // free again
 	})
 }
 

@@ -195,6 +195,7 @@ func TestRule03_LeaveEpochs(t *testing.T) {
 					}
 					want := []int32{c.want}
 					if c.want == 0 {
+						r.rules.Stays(m.Snapshot().Identity)
 						want = nil
 					}
 					r.equal("leaves", got, want)

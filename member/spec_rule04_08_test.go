@@ -177,16 +177,16 @@ func TestRule06_FullWhileNothingIsOwned(t *testing.T) {
 	specAll(t, brokers.Config{}, func(r *rig) {
 		a := r.join(quiet)
 		b := r.start(quiet)
-		lost := 0
+		var lost cell[bool]
 		r.on(-1, from(b, steady), func(_ *wire, _ request, apply func() response) (response, error) {
 			resp := apply()
-			if lost == 0 && resp.Assignment != nil && len(resp.Assignment.Topics) > 0 {
-				lost++
+			if !lost.get() && resp.Assignment != nil && len(resp.Assignment.Topics) > 0 {
+				lost.set(true)
 				return nil, errCut
 			}
 			return resp, nil
 		})
-		r.until("b's assignment is lost", time.Minute, func() bool { return lost == 1 })
+		r.until("b's assignment is lost", time.Minute, func() bool { return lost.get() })
 		at, _ := r.c.Group("g").Member(b.id)
 		r.equal("what the coordinator counts as b's", count(at.Owned), 6)
 		r.equal("what b has", b.Snapshot().Assignment.Len(), 0)

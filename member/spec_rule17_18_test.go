@@ -17,24 +17,24 @@ import (
 // anything is given up, and nobody else gets it.
 func TestRule17_RevokeAcknowledgeAssign(t *testing.T) {
 	specAll(t, brokers.Config{}, func(r *rig) {
-		var began, ended time.Duration
+		var began, ended cell[time.Duration]
 		a := r.join(onRevoked(func(context.Context, member.Partitions) error {
-			began = r.now()
+			began.set(r.now())
 			time.Sleep(12 * time.Second)
-			ended = r.now()
+			ended.set(r.now())
 			return nil
 		}))
 		b := r.start()
-		r.until("a revokes", 2*interval, func() bool { return began > 0 })
+		r.until("a revokes", 2*interval, func() bool { return began.get() > 0 })
 		r.sleep(11 * time.Second)
 		r.equal("a's assignment in OnRevoked", a.Snapshot().Assignment.Len(), 12)
 		r.settled(a, b)
-		during := during(a.sent(steady), began+time.Nanosecond, ended)
+		during := during(a.sent(steady), began.get()+time.Nanosecond, ended.get())
 		r.that(len(during) >= 2, "heartbeats in OnRevoked, got %d", len(during))
 		for _, x := range during {
 			r.that(x.req.Topics == nil || len(x.req.Topics[0].Partitions) == 12, "no acknowledgement before OnRevoked returned, got %v", x)
 		}
-		r.that(b.told().calls[1].at >= ended, "b's partitions after a gave them up")
+		r.that(b.told().calls[1].at >= ended.get(), "b's partitions after a gave them up")
 		a.called("assigned orders[0-11]; revoked orders[6-11]")
 		b.called("assigned none; assigned orders[6-11]")
 	})

@@ -15,12 +15,12 @@ import (
 // topic IDs, now and after the coordinator has moved.
 func TestRule22_Shared(t *testing.T) {
 	spec(t, brokers.Config{}, func(r *rig) {
-		names := 0
+		var names cell[int]
 		r.c.Kfake().ControlKey(int16(kmsg.Metadata), func(req kmsg.Request) (kmsg.Response, error, bool) {
 			r.c.Kfake().KeepControl()
 			for _, topic := range req.(*kmsg.MetadataRequest).Topics {
 				if topic.TopicID != [16]byte{} {
-					names++
+					names.set(names.get() + 1)
 				}
 			}
 			return nil, nil, false
@@ -31,7 +31,7 @@ func TestRule22_Shared(t *testing.T) {
 		r.settled(r.members...)
 		r.equal("look-ups of the coordinator", r.lookups(), 1)
 		r.that(r.net.conns() <= 3, "few connections, got %d", r.net.conns())
-		r.equal("look-ups of a topic's name", names, 1)
+		r.equal("look-ups of a topic's name", names.get(), 1)
 		if _, err := r.c.MoveCoordinator("g"); err != nil {
 			r.Fatal(err)
 		}

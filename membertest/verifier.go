@@ -37,11 +37,14 @@ import (
 //	21  at most 10 early heartbeats per change
 //
 // It needs both [Verifier.Transport] and [Verifier.Hooks]; with one of them it
-// checks what it can. Some of these rules, and all others, have parts that cannot be
-// seen from here, and are not checked: whether a leave reached the coordinator behind its join (look at
-// brokers.Cluster.Group), the number of early heartbeats of a whole process, what
-// is omitted while a refusal is pending, deadlines of callbacks, and why a topic
-// that was made again is lost rather than revoked.
+// checks what it can.
+//
+// What cannot be seen from here is not checked: whether a leave reached the
+// coordinator behind its join (look at brokers.Cluster.Group), how many early
+// heartbeats a whole process sends, what is left out while a refusal is pending,
+// deadlines of callbacks, and whether partitions that are lost without a fence are
+// those of a topic that was made again. Rule 21 takes the member's word for which
+// heartbeats are early; a Timing.EarlyBeats above 10 breaks it.
 //
 // One Verifier serves one cluster. Its methods are safe for concurrent use.
 type Verifier struct {

@@ -27,9 +27,10 @@ func (w *watch) ruleOneOwner(parts []partition) {
 			if !has || !w.sameTopic(o, p.topic) {
 				continue
 			}
-			if mine := w.own[p]; mine.Before(theirs) {
+			switch mine := w.own[p]; { // at the same time: nobody knows who was first
+			case mine.Before(theirs):
 				w.overlap(overlap{p: p, since: mine, at: theirs, other: o})
-			} else {
+			case theirs.Before(mine):
 				o.overlap(overlap{p: p, since: theirs, at: mine, other: w})
 			}
 		}

@@ -14,7 +14,7 @@ import (
 //
 // It is "t1-" and 32 letters and digits, fit for logs, labels and file names. "t1" is the
 // version of the rule: SHA-256 of what follows the epoch in the topology, as version 0 of
-// StreamsGroupHeartbeat encodes them, its first 160 bits in lower-case base32. The rule
+// StreamsGroupHeartbeat encodes it, its first 160 bits in lower-case base32. The rule
 // of a version never changes; another rule will have another prefix.
 //
 // The ID is local: brokers up to 4.4 have no field for it.

@@ -98,8 +98,8 @@ func regexLaterTopic(p *Play) {
 	p.ok(p.join("A", topics(), regex(p.own("[a-z]+"))), 1, 0)
 	p.ok(p.until("A", 1), 2, 3)
 	p.check(p.CreateTopic(p.own("two"), 3))
-	p.quiet(9*time.Second, "A", 2)
-	p.Sleep(time.Second)
+	p.quiet(7*time.Second, "A", 2)
+	p.Sleep(2900 * time.Millisecond)
 	p.ok(p.until("A", 2), 3, 6)
 }
 

@@ -20,6 +20,7 @@ func staticReturns() []Scenario {
 		{Name: "5 return without the instance ID under a new ID", Play: backWithoutInstance},
 		{Name: "5 the same ID away and back without the instance ID", Play: backWithoutInstanceSameID},
 		{Name: "5 the same ID away and back with another instance ID loses all", Play: backOtherInstance},
+		{Name: "5 return under an instance ID that was given up", Play: backLeaked},
 	}
 }
 
@@ -121,4 +122,20 @@ func backOtherInstance(p *Play) {
 	} else {
 		p.ok(a, e+1, 2) // two of the six that nobody had
 	}
+}
+
+// Until 4.3 an instance ID that a member has given up still leads to it.
+func backLeaked(p *Play) {
+	e := p.first()
+	p.ok(p.join("A", i1), e, 12)
+	p.ok(p.join("A", instance("i2")), e, 12)
+	a := p.beat("A", -2, i1)
+	if p.V >= v44 {
+		p.refused(a, kerr.UnknownMemberID)
+		return
+	}
+	p.ok(a, -2, none)
+	p.ok(p.join("B", i1), e, 12)
+	p.is("Stable", e, 1)
+	p.refused(p.join("C", i1), kerr.UnreleasedInstanceID)
 }

@@ -17,6 +17,8 @@ func revocations() []Scenario {
 		{Name: "7 the reason for a revocation goes away", Play: reasonGone},
 		{Name: "7 no acknowledgement, alone in the group", Play: reasonGoneTimeout},
 		{Name: "7 three members, one is silent", Play: threeMembers},
+		{Name: "7 more to revoke when the acknowledgement comes", Play: moreToRevoke},
+		{Name: "7 topics taken out while a revocation is open", Play: dropWhileRevoking},
 		{Name: "7 a describe while revoking", Play: describeRevoking},
 	}
 }
@@ -113,4 +115,32 @@ func describeRevoking(p *Play) {
 	if got := len(m.TargetAssignment.TopicPartitions[0].Partitions); got != 6 {
 		p.Fatalf("the describe shows a target of %d", got)
 	}
+}
+
+// Until 4.1 the member enters an epoch in between.
+func moreToRevoke(p *Play) {
+	e, keep := p.told()
+	p.ok(p.join("C"), e+2, 0)
+	a := p.beat("A", e, owns(keep))
+	between := e
+	if p.V < v42 {
+		between++
+	}
+	p.ok(a, between, 4)
+	p.ok(p.beat("A", between, owns(given(a))), e+2, none)
+}
+
+func dropWhileRevoking(p *Play) {
+	e, keep := p.told()
+	a := p.beat("A", e, topics("u12"))
+	if p.V < v42 {
+		p.ok(a, e, none) // not before the acknowledgement
+		a = p.beat("A", e, owns(keep))
+		p.ok(a, e+1, 0)
+		p.ok(p.beat("A", e+1, owns()), e+2, 12)
+		return
+	}
+	p.ok(a, e, 0)
+	p.ok(p.beat("A", e, owns(keep)), e, none)
+	p.ok(p.beat("A", e, owns()), e+2, 12)
 }

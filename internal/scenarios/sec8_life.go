@@ -17,6 +17,7 @@ func lives() []Scenario {
 		{Name: "8 a full group", Play: fullGroup},
 		{Name: "8 a full group and unknown members at an epoch", Play: fullGroupUnknown},
 		{Name: "8 the first epochs of groups", Play: firstEpochs},
+		{Name: "8 the assignment epoch of an emptied group", Play: emptied},
 	}
 }
 
@@ -106,4 +107,17 @@ func firstEpochs(p *Play) {
 	p.ok(p.in("empty").join("A", noTopics), 1, 0)
 	p.ok(p.in("regex").join("A", topics(), regex("t12")), 1, 0)
 	p.ok(p.in("static").join("A", i1), p.first(), 12)
+}
+
+func emptied(p *Play) {
+	e := p.first()
+	p.ok(p.join("A"), e, 12)
+	p.ok(p.beat("A", -1), -1, none)
+	want := e
+	if p.V >= v44 {
+		want++
+	}
+	if g := p.describe(); g.Epoch != e+1 || g.AssignmentEpoch != want {
+		p.Fatalf("the group is at %d, its target at %d, want %d and %d", g.Epoch, g.AssignmentEpoch, e+1, want)
+	}
 }
