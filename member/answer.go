@@ -47,10 +47,17 @@ func (m *machine) reply(now time.Time, in heartbeat.Input) {
 		in.Err = fmt.Errorf("answer of type %T to a ConsumerGroupHeartbeat", in.Resp)
 	}
 	m.told(now, f, resp, in.Err)
+	lost := in.Err != nil && !errors.Is(in.Err, heartbeat.ErrNotSent)
+	if lost {
+		m.req = nil // somebody may still read it
+	}
 	switch {
 	case f.phase == heartbeat.PhaseLeave && !f.release:
 		m.leaveAnswered(now, f, resp, in.Err)
 	case f.void:
+		if lost {
+			m.doubt(f, true) // it may arrive in the next membership
+		}
 	case f.abandoned:
 		m.lateJoin(now, f, resp, in.Err)
 	case m.lv.sending:
@@ -101,7 +108,6 @@ func millis(ms int32) time.Duration { return time.Duration(ms) * time.Millisecon
 func (m *machine) unanswered(now time.Time, f flight, err error) {
 	sent := !errors.Is(err, heartbeat.ErrNotSent)
 	if sent {
-		m.req = nil // somebody may still read it
 		m.unknown(now, f)
 		if f.conn != 0 && errors.Is(err, errTimeout) {
 			m.hung = f.conn

@@ -107,29 +107,8 @@ func TestKafkaFencedMemberIsBackWithinTwoSeconds(t *testing.T) {
 // fenceAndReturn fences a member that is alone (beside is 0), beside another in its
 // process (1), or beside one of another process (2).
 func fenceAndReturn(l *lab, static bool, beside int) {
-	second := uniqueName("second")
-	l.must(l.c.CreateTopic(l.ctx, second, 6))
-	l.newTopic(6)
-	cl := l.process()
-	s := &saboteur{next: kgotransport.New(cl)}
-	a := l.start(cl, func(c *member.ConsumerConfig) {
-		c.Transport = s
-		if static {
-			c.InstanceID = "a"
-		}
-	})
-	ps := []*probe{a}
-	l.settle(20*time.Second, 6, a)
-	if beside > 0 {
-		if beside == 2 {
-			cl = l.process()
-		}
-		ps = append(ps, l.start(cl, func(c *member.ConsumerConfig) { c.Topics = append(c.Topics, second) }))
-		l.settle(20*time.Second, 12, ps...)
-	}
-	l.must(a.m.SetTopics(l.ctx, l.topic, second)) // the epoch moves
-	l.settle(20*time.Second, 12, ps...)
-	time.Sleep(1200 * time.Millisecond) // at rest, also for the broker's assignment interval
+	s, ps := fencible(l, static, beside)
+	a := ps[0]
 	id, n := a.id(), a.owned().Len()
 
 	before := time.Now()
@@ -166,4 +145,32 @@ func fenceAndReturn(l *lab, static bool, beside int) {
 		l.Errorf("the way back was %s, not %s", got, want)
 	}
 	l.settle(20*time.Second, 12, ps...)
+}
+
+// fencible makes the group: its first member's epoch has moved since it joined, and all is at rest.
+func fencible(l *lab, static bool, beside int) (*saboteur, []*probe) {
+	second := uniqueName("second")
+	l.must(l.c.CreateTopic(l.ctx, second, 6))
+	l.newTopic(6)
+	cl := l.process()
+	s := &saboteur{next: kgotransport.New(cl)}
+	a := l.start(cl, func(c *member.ConsumerConfig) {
+		c.Transport = s
+		if static {
+			c.InstanceID = "a"
+		}
+	})
+	ps := []*probe{a}
+	l.settle(20*time.Second, 6, a)
+	if beside > 0 {
+		if beside == 2 {
+			cl = l.process()
+		}
+		ps = append(ps, l.start(cl, func(c *member.ConsumerConfig) { c.Topics = append(c.Topics, second) }))
+		l.settle(20*time.Second, 12, ps...)
+	}
+	l.must(a.m.SetTopics(l.ctx, l.topic, second)) // the epoch moves
+	l.settle(20*time.Second, 12, ps...)
+	time.Sleep(rest)
+	return s, ps
 }

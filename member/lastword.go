@@ -135,7 +135,7 @@ func (m *machine) beatBeforeLeave(now time.Time) (heartbeat.Action, bool) {
 			return heartbeat.Action{}, false
 		}
 	}
-	m.lv.due = now.Add(time.Second)
+	m.lv.due = now.Add(time.Second + heartbeat.Floor) // its end, one way or the other, comes first
 	a := m.send(now, heartbeat.PhaseBeat, m.epoch, m.fields(now), ReasonLeave)
 	a.Timeout = time.Second
 	m.flights[len(m.flights)-1].abandoned = true
@@ -150,7 +150,6 @@ func (m *machine) leaveAnswered(now time.Time, f flight, resp *kmsg.ConsumerGrou
 		return
 	}
 	if err != nil {
-		m.req = nil
 		m.lv.last = err
 		m.leaveAgain(now)
 		return
@@ -207,7 +206,10 @@ func (m *machine) lateJoin(now time.Time, f flight, resp *kmsg.ConsumerGroupHear
 	m.lateBeat(now, f, resp, err)
 	switch {
 	case f.last:
-		m.lv.due = now
+		// Unless the leave did not wait for it any longer: then it is not to go twice.
+		if m.lv.due.After(now) && m.lv.fails == 0 {
+			m.lv.due = now
+		}
 	case f.phase != heartbeat.PhaseJoin:
 	case errors.Is(err, heartbeat.ErrNotSent):
 		m.joins.withdrawn(f.seq)
@@ -247,7 +249,6 @@ func (m *machine) lastBeat(now time.Time, f flight, resp *kmsg.ConsumerGroupHear
 	case f.phase != heartbeat.PhaseJoin:
 	case errors.Is(err, heartbeat.ErrNotSent):
 	case err != nil:
-		m.req = nil
 		m.joins.lost(f.seq, f.conn, f.sent)
 	case heartbeat.Classify(heartbeat.PhaseJoin, resp.ErrorCode) == heartbeat.OutcomeOK:
 		m.joins.accepted()

@@ -73,8 +73,12 @@ func loseAndHeal(l *lab, x loss, act kafkatest.Action) {
 			}
 			continue
 		}
-		took := l.settle(lossLimit, x.n, ps...)
-		l.Logf("%s: healed after %v", x.name, took.Round(time.Millisecond))
+		took := l.settle(30*time.Second, x.n, ps...)
+		slow := slowest(lost.At, ps...)
+		l.Logf("%s: healed after %v, the slowest accepted heartbeat took %v", x.name, took.Round(time.Millisecond), slow.Round(time.Millisecond))
+		if took-slow > lossLimit {
+			l.Errorf("%s: healed after %v, not %v", x.name, took, lossLimit)
+		}
 		for _, p := range ps {
 			p.undisturbed(time.Time{})
 			if n := len(p.visited(member.StateJoining, time.Time{})); n != 1 {
@@ -88,6 +92,17 @@ func loseAndHeal(l *lab, x loss, act kafkatest.Action) {
 		l.never(2*lossInterval, "not settled any more", func() bool { return l.odd(x.n, ps...) != "" })
 		return
 	}
+}
+
+// slowest is the longest that an accepted heartbeat took, which on a busy machine is no
+// fault of the member's.
+func slowest(since time.Time, ps ...*probe) (d time.Duration) {
+	for _, p := range ps {
+		for _, i := range p.sent(since, accepted) {
+			d = max(d, i.RTT)
+		}
+	}
+	return d
 }
 
 // lose loses the answer to the next heartbeat that match picks, which p sends now.

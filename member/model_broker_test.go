@@ -55,6 +55,9 @@ func (t *simAttempt) apply() *kmsg.ConsumerGroupHeartbeatResponse {
 	}
 	w.late = max(w.late, w.now)
 	t.logf("arrives LATE")
+	if !t.unchanged() {
+		w.fail(t.n, "request %d was changed, and may still be read", t.seq)
+	}
 	if resp.ErrorCode != 0 {
 		return resp
 	}

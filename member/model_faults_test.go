@@ -54,6 +54,10 @@ func (g *simGen) troubles() {
 		case 0, 1:
 			op.kind, op.d = simSubscribe, 0
 			op.n = g.IntN(len(simSubscriptions))
+			if g.IntN(3) == 0 { // some behind it, of which the first changes nothing
+				g.add(op)
+				g.add(simOp{at: op.at + g.ms(0, 20), kind: simSubscribe, who: op.who, n: g.IntN(len(simSubscriptions))})
+			}
 		case 2, 3, 4:
 			op.kind, op.n = simCall, simSlow
 			switch g.IntN(6) {

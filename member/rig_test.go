@@ -21,8 +21,8 @@ import (
 )
 
 const (
-	interval = 5 * time.Second  // of the cluster's heartbeats, unless a test changes it
-	session  = 45 * time.Second // of the cluster, unless a test changes it
+	interval    = 5 * time.Second  // of the cluster's heartbeats, unless a test changes it
+	specSession = 45 * time.Second // of the cluster, unless a test changes it
 )
 
 // rig is a cluster on an in-memory network, one kgo client, and the members that

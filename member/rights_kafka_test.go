@@ -42,7 +42,7 @@ func (l *lab) allow(typ kmsg.ACLResourceType, name string, ops ...kmsg.ACLOperat
 	}
 }
 
-func session(d time.Duration) labOption {
+func sessionOption(d time.Duration) labOption {
 	return func(c *member.ConsumerConfig) { c.Timing.SessionTimeout = d }
 }
 
@@ -77,7 +77,7 @@ func TestKafkaNoDescribeOnTheTopic(t *testing.T) {
 			if i == 1 {
 				limit = 30 * time.Second
 			}
-			p := l.start(l.processAs(kafkatest.Alice), session(limit))
+			p := l.start(l.processAs(kafkatest.Alice), sessionOption(limit))
 			l.until(3*time.Second, "notice", func() bool { return len(p.noticed(member.NoticeRefused)) == 1 })
 			l.wants(p.noticed(member.NoticeRefused)[0].Err, kerr.TopicAuthorizationFailed)
 			if i == 1 {
@@ -135,7 +135,7 @@ func TestKafkaWrongPassword(t *testing.T) {
 			cl, err := kgo.NewClient(kgo.SeedBrokers(l.c.ProxyAddrs()...), kgo.SASL(login))
 			l.must(err)
 			l.owns(cl)
-			p := l.start(cl, session(limit))
+			p := l.start(cl, sessionOption(limit))
 			l.until(5*time.Second, "notice", func() bool { return len(p.noticed(member.NoticeAuth)) == 1 })
 			l.wants(p.noticed(member.NoticeAuth)[0].Err, kerr.SaslAuthenticationFailed)
 			if i == 1 {

@@ -217,9 +217,9 @@ func TestCase34_Churn(t *testing.T) {
 // through, with the old epoch, and the member stays in.
 func TestCase50_SlowCallbacks(t *testing.T) {
 	spec(t, brokers.Config{}, func(r *rig) {
-		slow := sleeps(3 * session)
+		slow := sleeps(3 * specSession)
 		a := r.start(quiet, onAssigned(first(slow)), onRevoked(first(slow)))
-		r.sleep(3*session + interval)
+		r.sleep(3*specSession + interval)
 		b := r.start(quiet)
 		r.settledIn(10*time.Minute, a, b)
 		for _, gap := range gaps(a.sent(every)) {
@@ -242,11 +242,11 @@ func TestHostileAnswers(t *testing.T) {
 	empty := ""
 	for name, f := range map[string]func(resp response){
 		"2,000 unknown topics": func(resp response) { resp.Assignment = huge(2_000) },
-		"the zero topic ID":     func(resp response) { resp.Assignment = huge(1); resp.Assignment.Topics[0].TopicID = [16]byte{} },
-		"an empty member ID":    func(resp response) { resp.MemberID = &empty },
-		"no member ID":          func(resp response) { resp.MemberID = nil },
-		"an epoch far ahead":    func(resp response) { resp.MemberEpoch = 1 << 30 },
-		"an epoch far below":    func(resp response) { resp.MemberEpoch = -1 << 31 },
+		"the zero topic ID":    func(resp response) { resp.Assignment = huge(1); resp.Assignment.Topics[0].TopicID = [16]byte{} },
+		"an empty member ID":   func(resp response) { resp.MemberID = &empty },
+		"no member ID":         func(resp response) { resp.MemberID = nil },
+		"an epoch far ahead":   func(resp response) { resp.MemberEpoch = 1 << 30 },
+		"an epoch far below":   func(resp response) { resp.MemberEpoch = -1 << 31 },
 		"an error, all the same": func(resp response) {
 			resp.ErrorCode = kerr.UnknownServerError.Code
 			resp.Assignment = huge(10)

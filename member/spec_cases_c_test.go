@@ -25,7 +25,7 @@ func TestCase44_SlowFirstAnswer(t *testing.T) {
 				m := r.start()
 				r.sleep(delay - time.Millisecond)
 				n := len(m.sent(joins))
-				if delay < session/3 {
+				if delay < specSession/3 {
 					r.equal("requests", len(m.sent(every)), 1)
 				}
 				r.that(n <= 2, "one request in flight, got %d joins", n)
@@ -79,7 +79,7 @@ func TestCase49_NothingAssigned(t *testing.T) {
 		cl, _ := r.elsewhere()
 		idle := r.startOn(cl)
 		r.settled(a, idle)
-		r.sleep(10 * session)
+		r.sleep(10 * specSession)
 		for _, gap := range gaps(idle.sent(every)) {
 			r.that(gap <= interval, "heartbeats at the interval, got a gap of %v", gap)
 		}
@@ -146,7 +146,7 @@ func TestCase56_LateFailure(t *testing.T) {
 		})
 		late := make(chan struct{})
 		stuck.set(late)
-		r.sleep(session + interval)
+		r.sleep(specSession + interval)
 		close(late)
 		r.sleep(3 * interval)
 		r.settled(m)
@@ -176,7 +176,7 @@ func TestCase58_BrokersDisagree(t *testing.T) {
 		}
 		r.wire.mu.Unlock()
 		r.on(1, steady, code(kerr.NotCoordinator.Code))
-		r.sleep(session)
+		r.sleep(specSession)
 		r.settled(m)
 		refused := 0
 		for _, b := range m.sent(steady) {

@@ -101,7 +101,7 @@ func TestK1082_10_KilledProcess(t *testing.T) {
 					net.cut(true)
 					back := r.until("all partitions back", 2*time.Minute, func() bool { return a.Snapshot().Assignment.Len() == 12 })
 					t.Logf("partitions are back %v after the kill", back)
-					r.that(back <= session+2*interval, "partitions back within %v, took %v", session+2*interval, back)
+					r.that(back <= specSession+2*interval, "partitions back within %v, took %v", specSession+2*interval, back)
 					net.up()
 				})
 			})

@@ -105,7 +105,7 @@ func TestK345_13_RestartTooLate(t *testing.T) {
 		old := r.process(static("x"))
 		r.settled(peer, old)
 		old.leaves()
-		r.sleep(session + 2*interval)
+		r.sleep(specSession + 2*interval)
 		r.settled(peer)
 		r.equal("partitions of the peer", peer.Snapshot().Assignment.Len(), 12)
 		heir := r.process(static("x"))
@@ -126,7 +126,7 @@ func TestK345_14_ShutdownKeepsThePlace(t *testing.T) {
 		m.leaves()
 		at, ok := r.c.Group("g").Member(m.id)
 		r.that(ok && at.Epoch == -2 && count(at.Owned) == 6, "a member that is away and holds 6, got %+v", at)
-		r.sleep(session - interval)
+		r.sleep(specSession - interval)
 		peer.called(calls)
 	})
 }
@@ -157,13 +157,13 @@ func TestK345_16_Outage(t *testing.T) {
 				r.sleep(interval)
 				r.on(-1, every, ignored)
 				if !long {
-					r.sleep(session / 2)
+					r.sleep(specSession / 2)
 					r.calm()
-					r.sleep(session)
+					r.sleep(specSession)
 					m.called("assigned orders[0-11]")
 					return
 				}
-				r.sleep(2 * session)
+				r.sleep(2 * specSession)
 				m.called("assigned orders[0-11]; lost orders[0-11]")
 				r.calm()
 				r.settled(m)

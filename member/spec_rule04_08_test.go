@@ -12,38 +12,46 @@ import (
 	"github.com/rollcall-go/rollcall/membertest/brokers"
 )
 
+// refuse is a road: the next heartbeat is refused.
+func refuse(e *kerr.Error) func(r *rig, m *mem) {
+	return func(r *rig, m *mem) {
+		r.on(1, steady, code(e.Code))
+		m.Wake()
+	}
+}
+
+// lossy marks a road on which two joins get lost.
+func lossy(c *member.ConsumerConfig) { c.Rack = "lossy" }
+
+// The roads to epoch 0, and how many joins there are at their ends.
+var roads = map[string]struct {
+	opts  []option
+	road  func(r *rig, m *mem)
+	joins int
+}{
+	"first join":  {joins: 1},
+	"retry":       {[]option{lossy}, nil, 3},
+	"fenced":      {nil, refuse(kerr.FencedMemberEpoch), 2},
+	"unknown":     {nil, refuse(kerr.UnknownMemberID), 2},
+	"no group":    {nil, refuse(kerr.GroupIDNotFound), 2},
+	"stale epoch": {nil, refuse(kerr.StaleMemberEpoch), 2},
+	"stale": {[]option{timing(func(t *member.Timing) { t.MaxPollInterval = 10 * time.Second })}, func(r *rig, m *mem) {
+		m.in(member.StateStale)
+		m.Alive()
+	}, 2},
+	"self-fence": {[]option{selfFence}, func(r *rig, m *mem) {
+		r.net.cut(true)
+		m.in(member.StateJoining)
+		r.net.up()
+	}, 2},
+	"subscription changed while joining": {[]option{lossy}, func(r *rig, m *mem) {
+		r.equal("SetTopics", m.SetTopics(r.Context(), "orders", "more"), error(nil))
+	}, 3},
+}
+
 // Rule 4: every road to epoch 0 is a full join: timeout, subscription, empty owned list.
 func TestRule04_EveryRoadToEpochZero(t *testing.T) {
-	refuse := func(e *kerr.Error) func(r *rig, m *mem) {
-		return func(r *rig, m *mem) {
-			r.on(1, steady, code(e.Code))
-			m.Wake()
-		}
-	}
-	for name, c := range map[string]struct {
-		opts  []option
-		road  func(r *rig, m *mem)
-		joins int
-	}{
-		"first join":  {joins: 1},
-		"retry":       {[]option{func(c *member.ConsumerConfig) { c.Rack = "lossy" }}, nil, 3},
-		"fenced":      {nil, refuse(kerr.FencedMemberEpoch), 2},
-		"unknown":     {nil, refuse(kerr.UnknownMemberID), 2},
-		"no group":    {nil, refuse(kerr.GroupIDNotFound), 2},
-		"stale epoch": {nil, refuse(kerr.StaleMemberEpoch), 2},
-		"stale": {[]option{timing(func(t *member.Timing) { t.MaxPollInterval = 10 * time.Second })}, func(r *rig, m *mem) {
-			m.in(member.StateStale)
-			m.Alive()
-		}, 2},
-		"self-fence": {[]option{selfFence}, func(r *rig, m *mem) {
-			r.net.cut(true)
-			m.in(member.StateJoining)
-			r.net.up()
-		}, 2},
-		"subscription changed while joining": {[]option{func(c *member.ConsumerConfig) { c.Rack = "lossy" }}, func(r *rig, m *mem) {
-			r.equal("SetTopics", m.SetTopics(r.Context(), "orders", "more"), error(nil))
-		}, 3},
-	} {
+	for name, c := range roads {
 		t.Run(name, func(t *testing.T) {
 			spec(t, brokers.Config{Topics: map[string]int32{"orders": 12, "more": 1}}, func(r *rig) {
 				m := r.make(c.opts...)

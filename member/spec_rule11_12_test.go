@@ -138,7 +138,7 @@ func TestRule12_WaitsForARival(t *testing.T) {
 
 // Rule 12: InstanceWait bounds the wait; negative fails at once.
 func TestRule12_InstanceWait(t *testing.T) {
-	for wait, want := range map[time.Duration]time.Duration{-1: 0, 12 * time.Second: 15 * time.Second, 0: session + 10*time.Second} {
+	for wait, want := range map[time.Duration]time.Duration{-1: 0, 12 * time.Second: 15 * time.Second, 0: specSession + 10*time.Second} {
 		t.Run(wait.String(), func(t *testing.T) {
 			spec(t, brokers.Config{}, func(r *rig) {
 				r.ghosts = true
@@ -180,14 +180,14 @@ func TestRule12_Displaced(t *testing.T) {
 		old := r.startOn(cl, static("x"))
 		r.settled(old)
 		net.cut(true)
-		r.sleep(session + time.Second) // the coordinator has given it up
+		r.sleep(specSession + time.Second) // the coordinator has given it up
 		heir := r.join(static("x"))
 		net.up()
 		e := old.failed(time.Minute, member.ErrDisplaced, kerr.FencedInstanceID)
 		r.that(e.Member.InstanceID == "x" && e.Member.MemberID == old.id && e.Advice != "", "name, ID and advice, got %+v", e)
 		old.called("assigned orders[0-11]; lost orders[0-11]")
 		sent := len(old.sent(every))
-		r.sleep(session)
+		r.sleep(specSession)
 		r.equal("requests after it", len(old.sent(every)), sent)
 		r.equal("joins of the heir", len(heir.sent(joins)), 1)
 	})

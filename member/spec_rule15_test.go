@@ -90,7 +90,7 @@ func TestRule15_Hang(t *testing.T) {
 		for _, b := range m.told().beats {
 			if b.Err != nil {
 				n++
-				r.that(b.RTT >= session/9 && b.RTT <= session/3, "an attempt of at most 15 s, got %v", b.RTT)
+				r.that(b.RTT >= specSession/9 && b.RTT <= specSession/3, "an attempt of at most 15 s, got %v", b.RTT)
 			}
 		}
 		r.that(n >= 8 && n <= 20, "8 to 20 attempts in 3 min, got %d", n)
@@ -158,7 +158,7 @@ func TestRule15_Throttle(t *testing.T) {
 				r.on(1, steady, mangled(func(resp response) { resp.ThrottleMillis = int32(c.throttle.Milliseconds()) }))
 				r.sleep(interval) // it has the throttle
 				m.Wake()          // which holds for a wake-up too
-				r.sleep(2 * session)
+				r.sleep(2 * specSession)
 				sent := m.sent(steady)
 				got := gaps(sent)[1]
 				if c.throttle < interval {
@@ -166,7 +166,7 @@ func TestRule15_Throttle(t *testing.T) {
 					return
 				}
 				if c.throttle == time.Hour {
-					r.that(got >= session/3 && got <= session-3*time.Second, "15 to 42 s, got %v", got)
+					r.that(got >= specSession/3 && got <= specSession-3*time.Second, "15 to 42 s, got %v", got)
 				} else {
 					r.equal("gap after it", got, c.gap)
 				}

@@ -17,8 +17,9 @@ func TestRule20_TrustEvents(t *testing.T) {
 			spec(t, brokers.Config{SessionTimeout: timeout}, func(r *rig) {
 				m := r.join(timing(func(t *member.Timing) { t.SessionTimeout = timeout }))
 				r.sleep(10 * time.Second)
-				r.on(1, steady, held(2*time.Second)) // counted from the send time, not from the answer
-				r.sleep(3 * interval)
+				slow := r.on(1, steady, held(2*time.Second)) // counted from the send time, not from the answer
+				r.until("a slow answer", 2*interval, func() bool { return r.hits(slow) == 1 })
+				r.sleep(3 * time.Second)
 				sent := m.sent(steady)
 				last := sent[len(sent)-1].at
 				r.equal("last heartbeat", m.Snapshot().LastHeartbeat.Sub(r.t0), last)

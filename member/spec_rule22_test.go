@@ -96,7 +96,7 @@ func TestRule22_HungConnection(t *testing.T) {
 			r.that(len(rec.trust) == 0, "trust all along for member %d", i)
 			r.that(m.Snapshot().State == member.StateStable, "stable, member %d is %v", i, m.Snapshot().State)
 			for _, b := range rec.beats {
-				r.that(b.RTT <= session/3, "attempts of at most 15 s, got %v", b.RTT)
+				r.that(b.RTT <= specSession/3, "attempts of at most 15 s, got %v", b.RTT)
 			}
 		}
 		r.settled(r.members...)

@@ -51,6 +51,7 @@ type round struct {
 	at    time.Time
 	what  member.Ownership
 	parts []partition
+	told  time.Time // the first heartbeat that told of it was accepted
 }
 
 func partitionsOf(p member.Partitions) []partition {
@@ -128,12 +129,13 @@ func (w *watch) ruleJoinOwnsNothing(a *attempt) {
 }
 
 // ruleOwnedList: rule 17, nothing that was owned leaves the owned list before the
-// callback that gives it up has returned. (In LEAVING a callback may have been left
-// behind: rule 19.)
+// callback that gives it up has returned. (From LEAVING on a callback may have been
+// left behind: rule 19.)
 func (w *watch) ruleOwnedList(a *attempt) {
 	list, complete := w.list(a)
+	left := w.leaving() && w.state != member.StatePrepareLeaving
 	for p := range w.claimed {
-		if since, owned := w.own[p]; w.state != member.StateLeaving && owned && since.Before(a.at) && !list[p] && complete {
+		if since, owned := w.own[p]; !left && owned && since.Before(a.at) && !list[p] && complete {
 			w.fail(17, "at %s %s/%d left the owned list, and no callback for it has returned", a.at.Format(clock), p.topic, p.num)
 		}
 	}
@@ -188,8 +190,10 @@ func (w *watch) onOwnership(i member.OwnershipInfo) {
 		w.release(i, parts)
 	}
 	if len(parts) > 0 {
-		w.round = &round{i.At, i.What, parts}
-		w.acks = slices.DeleteFunc(w.acks, func(a *attempt) bool { return a.at.Before(i.At) })
+		w.round = &round{at: i.At, what: i.What, parts: parts}
+		for _, a := range w.acks { // the hook may have come after the acknowledgement
+			w.acknowledge(a)
+		}
 	}
 	if i.What == member.Lost && (w.state == member.StateFenced || w.leaving()) {
 		w.round = nil
@@ -224,11 +228,9 @@ func (w *watch) ruleRoundIsAcknowledged(i member.OwnershipInfo) {
 		return
 	}
 	began := i.At.Add(-i.Took)
-	for _, a := range w.acks {
-		if !a.at.Before(r.at) && !a.done.After(began) && w.tells(a, r) {
-			w.round = nil
-			return
-		}
+	if !r.told.IsZero() && !r.told.After(began) {
+		w.round = nil
+		return
 	}
 	w.fail(18, "the callback (%v) that returned at %s was not acknowledged when the next (%v) began at %s",
 		r.what, r.at.Format(clock), i.What, began.Format(clock))
@@ -251,14 +253,20 @@ func (w *watch) tells(a *attempt, r *round) bool {
 
 const maxAcks = 32
 
-// ackEnd keeps what may acknowledge a round: the first ones behind a round that is
-// known, and the last ones otherwise, as hooks are late.
 func (w *watch) ackEnd(a *attempt) {
-	switch {
-	case a.outcome != accepted || !a.has[fieldOwned]:
-	case len(w.acks) < maxAcks:
-		w.acks = append(w.acks, a)
-	case w.round == nil:
-		w.acks = append(w.acks[1:], a)
+	if a.outcome != accepted || !a.has[fieldOwned] {
+		return
+	}
+	if w.acks = append(w.acks, a); len(w.acks) > maxAcks {
+		w.acks = w.acks[1:]
+	}
+	w.acknowledge(a)
+}
+
+// acknowledge takes an accepted owned list as the word on the round that is over, if it
+// is that.
+func (w *watch) acknowledge(a *attempt) {
+	if r := w.round; r != nil && r.told.IsZero() && !a.at.Before(r.at) && w.tells(a, r) {
+		r.told = a.done
 	}
 }

@@ -95,9 +95,15 @@ func (w *watch) letGo(p partition, at time.Time, what member.Ownership) {
 	w.overlaps = kept
 }
 
-// overlapsEnd takes an answer. If it is accepted, the coordinator counted the member
-// in after the other one got the partition. If it is a fence, it had taken everything
-// away before: an operator removed the member, say.
+// proven reports whether the coordinator counted both members in after the other one
+// got the partition. Otherwise one of them may have been out without knowing: removed by
+// an operator, say.
+func (w *watch) proven(o overlap) bool {
+	return w.alive.After(o.at) && o.other.alive.After(o.at) && !o.other.fencedAt.After(o.at) && w.trusted(o)
+}
+
+// overlapsEnd takes an answer. If it is a fence, the coordinator had taken everything
+// away before.
 func (w *watch) overlapsEnd(a *attempt) {
 	if a.outcome == accepted && a.at.After(w.alive) {
 		w.alive = a.at
@@ -105,10 +111,11 @@ func (w *watch) overlapsEnd(a *attempt) {
 	kept := w.overlaps[:0]
 	for _, o := range w.overlaps {
 		switch {
-		case !o.over || a.outcome != accepted && !a.fenced() && a.code != 69:
-			kept = append(kept, o)
-		case a.outcome == accepted && a.at.After(o.at) && w.trusted(o):
+		case a.fenced(), a.code == 69:
+		case o.over && w.proven(o):
 			w.twoOwners(o)
+		default:
+			kept = append(kept, o)
 		}
 	}
 	w.overlaps = kept
@@ -123,7 +130,7 @@ func (w *watch) finish() {
 	w.confirm()
 	w.ruleLeaveIsOwed()
 	for _, o := range w.overlaps {
-		if w.alive.After(o.at) && w.trusted(o) {
+		if w.proven(o) {
 			w.twoOwners(o)
 		}
 	}

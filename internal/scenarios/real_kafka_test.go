@@ -20,7 +20,7 @@ import (
 
 // side is how many scenarios run side by side. Most of them wait most of the
 // time.
-const side = 24
+const side = 12
 
 // props are the settings of the real brokers. Those of a later version are
 // nothing to an earlier one.

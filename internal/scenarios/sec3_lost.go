@@ -63,11 +63,11 @@ func twoEpochsBack(p *Play) {
 
 func refusedSession(p *Play) {
 	p.ok(p.join("A"), p.first(), 12)
-	for range 5 {
+	for range 4 {
 		p.Sleep(time.Second)
 		p.refused(p.beat("A", 99), kerr.FencedMemberEpoch)
 	}
-	p.Sleep(1500 * time.Millisecond)
+	p.Sleep(2500 * time.Millisecond)
 	p.refused(p.beat("A", p.first()), kerr.UnknownMemberID)
 }
 

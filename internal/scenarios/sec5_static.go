@@ -110,11 +110,11 @@ func joinWhileAway(p *Play) {
 
 func awaySession(p *Play) {
 	p.ok(p.join("A", i1), p.first(), 12)
-	p.Sleep(3 * time.Second)
-	p.ok(p.beat("A", -2, i1), -2, none)
-	p.Sleep(2 * time.Second)
+	p.Sleep(2500 * time.Millisecond)
 	p.ok(p.beat("A", -2, i1), -2, none)
 	p.Sleep(1500 * time.Millisecond)
+	p.ok(p.beat("A", -2, i1), -2, none)
+	p.Sleep(2500 * time.Millisecond)
 	p.refused(p.beat("A", -2, i1), kerr.UnknownMemberID)
 	p.is("Empty", p.first()+1, 0)
 }
@@ -122,11 +122,11 @@ func awaySession(p *Play) {
 func staticCrash(p *Play) {
 	e := p.first()
 	p.ok(p.join("A", i1), e, 12)
-	for range 5 {
+	for range 4 {
 		p.Sleep(time.Second)
 		p.refused(p.join("A2", i1), kerr.UnreleasedInstanceID)
 	}
-	p.Sleep(1500 * time.Millisecond)
+	p.Sleep(2500 * time.Millisecond)
 	p.ok(p.join("A2", i1), e+2, 12)
 	p.refused(p.beat("A", e, i1), kerr.FencedInstanceID)
 }

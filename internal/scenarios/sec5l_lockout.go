@@ -115,9 +115,9 @@ func escapeGuess(p *Play) {
 func escapeWait(p *Play) {
 	e := p.first()
 	p.ok(p.join("A", i1), e, 12)
-	p.Sleep(5 * time.Second)
+	p.Sleep(4 * time.Second)
 	p.refused(p.join("A", i1), kerr.UnreleasedInstanceID)
-	p.Sleep(1500 * time.Millisecond)
+	p.Sleep(2500 * time.Millisecond)
 	p.ok(p.join("A", i1), e+2, 12)
 }
 

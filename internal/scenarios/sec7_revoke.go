@@ -59,9 +59,9 @@ func acks(p *Play) {
 func rebalanceTimeout(p *Play) {
 	e, _ := p.told(timeout(2000))
 	p.ok(p.beat("A", e, timeout(500)), e, none) // too late for the running timer
-	p.Sleep(1200 * time.Millisecond)
+	p.Sleep(time.Second)
 	p.ok(p.beat("A", e), e, none)
-	p.Sleep(1300 * time.Millisecond)
+	p.Sleep(1500 * time.Millisecond)
 	p.refused(p.beat("A", e), kerr.UnknownMemberID)
 	p.ok(p.beat("B", e+1), e+2, 12)
 }
@@ -80,10 +80,10 @@ func reasonGone(p *Play) {
 }
 
 func reasonGoneTimeout(p *Play) {
-	e, _ := p.told(timeout(1500))
+	e, _ := p.told(timeout(2000))
 	p.ok(p.beat("B", -1), -1, none)
 	p.quiet(time.Second, "A", e)
-	p.Sleep(time.Second)
+	p.Sleep(1500 * time.Millisecond)
 	p.refused(p.beat("A", e), kerr.UnknownMemberID)
 	p.is("Empty", e+3, 0)
 }

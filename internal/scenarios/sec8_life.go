@@ -38,8 +38,8 @@ func sessionEnds(p *Play) {
 
 func sessionEndsBeside(p *Play) {
 	e := p.pair()
-	p.quiet(5*time.Second, "B", e)
-	p.Sleep(1500 * time.Millisecond)
+	p.quiet(4*time.Second, "B", e)
+	p.Sleep(2500 * time.Millisecond)
 	p.ok(p.beat("B", e), e+1, 12)
 	p.refused(p.beat("A", e), kerr.UnknownMemberID)
 }

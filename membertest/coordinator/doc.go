@@ -11,9 +11,9 @@
 //	resp := c.Heartbeat(now, req, coordinator.Client{ID: "app"})
 //
 // It answers as Apache Kafka 4.0 to 4.4 do, including where these versions
-// differ; [Version] picks one. The rules were measured against real brokers, and
-// one suite of scenarios runs on both (docs/coordinator-model.md);
-// comments name the KIP section or the Kafka class that holds each rule.
+// differ; [Version] picks one. The rules were measured on real brokers, and one
+// suite of scenarios runs on both (docs/coordinator-model.md); comments name
+// the KIP section or the Kafka class that holds each rule.
 //
 // What it leaves out: classic groups and the migration between the two
 // protocols (KIP-848 "Supporting Online Consumer Group Upgrade"), streams and
