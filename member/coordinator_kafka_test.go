@@ -29,7 +29,7 @@ func TestKafkaCoordinatorDies(t *testing.T) {
 	onOwn(t, kafkatest.Config{Nodes: 3}, func(l *lab) {
 		l.newTopic(12)
 		one := l.process()
-		ps := []*probe{l.start(one), l.start(one), l.start(l.process(), static("a")), l.start(l.process())}
+		ps := []*probe{l.start(one), l.start(one), l.start(l.process(), staticAs("a")), l.start(l.process())}
 		l.settle(40*time.Second, 12, ps...)
 		time.Sleep(rest)
 
@@ -107,9 +107,9 @@ func TestKafkaBrokerComesLaterAndGoes(t *testing.T) {
 		l.shortSession(6*time.Second, 500*time.Millisecond)
 		l.must(l.c.Kill(1))
 		one := l.process()
-		long := []*probe{slow.start(one, static("a")), slow.start(one)}
-		a := l.start(l.process(), session(6*time.Second))
-		b := l.start(l.process(), session(6*time.Second), func(c *member.ConsumerConfig) { c.SelfFence = true })
+		long := []*probe{slow.start(one, staticAs("a")), slow.start(one)}
+		a := l.start(l.process(), sessionOption(6*time.Second))
+		b := l.start(l.process(), sessionOption(6*time.Second), func(c *member.ConsumerConfig) { c.SelfFence = true })
 		time.Sleep(3 * time.Second)
 		l.must(l.c.StartNode(l.ctx, 1))
 		l.Logf("the broker came later: settled after %v", l.spread(12, a, b).Round(time.Millisecond))

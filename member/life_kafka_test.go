@@ -56,7 +56,7 @@ func TestKafkaDynamicMemberRemains(t *testing.T) {
 	onKafka(t, plainKafka(), func(l *lab) {
 		l.shortSession(6*time.Second, 500*time.Millisecond)
 		l.newTopic(4)
-		p := l.start(l.process(), session(6*time.Second), func(c *member.ConsumerConfig) { c.Leave = member.RemainInGroup })
+		p := l.start(l.process(), sessionOption(6*time.Second), func(c *member.ConsumerConfig) { c.Leave = member.RemainInGroup })
 		l.settle(20*time.Second, 4, p)
 		t0 := time.Now()
 		l.must(p.stop())

@@ -21,7 +21,7 @@ func timing(f func(*member.Timing)) option {
 func quiet(c *member.ConsumerConfig)     { c.Timing.EarlyBeats = -1 } // no early heartbeats: the interval is exact
 func selfFence(c *member.ConsumerConfig) { c.SelfFence = true }
 
-func static(name string) option              { return func(c *member.ConsumerConfig) { c.InstanceID = name } }
+func withName(name string) option            { return func(c *member.ConsumerConfig) { c.InstanceID = name } }
 func group(name string) option               { return func(c *member.ConsumerConfig) { c.Group = name } }
 func withID(id string) option                { return func(c *member.ConsumerConfig) { c.MemberID = id } }
 func onAssigned(f callback) option           { return func(c *member.ConsumerConfig) { c.OnAssigned = f } }

@@ -198,9 +198,9 @@ func (r *rig) checkWire(m *mem) {
 	s := m.Snapshot()
 	var paced []beat // all but the leaves at the end, which go out side by side
 	for _, b := range m.sent(every) {
-		static := b.req.InstanceID != nil && *b.req.InstanceID == s.InstanceID
+		withName := b.req.InstanceID != nil && *b.req.InstanceID == s.InstanceID
 		switch {
-		case static != (s.InstanceID != ""):
+		case withName != (s.InstanceID != ""):
 			r.Errorf("K345-11: instance ID missing, or wrong: %v", b)
 		case b.req.MemberEpoch == 0 && !(b.full() && len(b.req.Topics) == 0):
 			r.Errorf("rule 4: a join that is not full, or owns something: %v", b)

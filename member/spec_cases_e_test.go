@@ -16,7 +16,7 @@ func TestCase91_TwinsAtOnce(t *testing.T) {
 	specAll(t, brokers.Config{}, func(r *rig) {
 		r.ghosts = true
 		fail := func(c *member.ConsumerConfig) { c.InstanceWait = -1 }
-		a, b := r.process(static("x"), fail), r.process(static("x"), fail)
+		a, b := r.process(withName("x"), fail), r.process(withName("x"), fail)
 		r.sleep(interval)
 		in, out := a, b
 		if a.Snapshot().State == member.StateFatal {
@@ -35,7 +35,7 @@ func TestCase91_TwinsAtOnce(t *testing.T) {
 func TestCase94_NoMinusOne(t *testing.T) {
 	spec(t, brokers.Config{Topics: map[string]int32{"orders": 12, "more": 1}}, func(r *rig) {
 		r.ghosts = true
-		m := r.join(static("x"))
+		m := r.join(withName("x"))
 		r.equal("SetTopics", m.SetTopics(r.Context(), "more"), error(nil))
 		m.Wake()
 		m.Alive()
@@ -55,7 +55,7 @@ func TestCase95_NotFreeYet(t *testing.T) {
 	spec(t, brokers.Config{}, func(r *rig) {
 		r.ghosts = true
 		r.on(2, joins, code(kerr.UnreleasedInstanceID.Code, "owned by member abcdefghijkl"))
-		m := r.join(static("x"))
+		m := r.join(withName("x"))
 		r.that(r.now() >= 10*time.Second && r.now() <= 11*time.Second, "two waits of 5 s, got in after %v", r.now())
 		m.called("assigned orders[0-11]")
 	})
@@ -65,9 +65,9 @@ func TestCase95_NotFreeYet(t *testing.T) {
 func TestCase97_RestartWithMoreTopics(t *testing.T) {
 	specAll(t, brokers.Config{Topics: map[string]int32{"orders": 3, "more": 2}}, func(r *rig) {
 		r.ghosts = true
-		old := r.join(static("x"))
+		old := r.join(withName("x"))
 		old.leaves()
-		heir := r.process(static("x"), topics("more", "orders"))
+		heir := r.process(withName("x"), topics("more", "orders"))
 		r.until("both topics", time.Minute, func() bool { return heir.Snapshot().Assignment.Len() == 5 })
 		r.settled(heir)
 		r.equal("topics in the join", heir.sent(joins)[0].req.SubscribedTopicNames, []string{"more", "orders"})

@@ -20,7 +20,7 @@ func (r *rig) process(opts ...option) *mem {
 func TestK345_01_OneSetting(t *testing.T) {
 	spec(t, brokers.Config{}, func(r *rig) {
 		r.ghosts = true
-		m := r.join(static("pod-1"))
+		m := r.join(withName("pod-1"))
 		r.equal("name in the first join", *m.sent(joins)[0].req.InstanceID, "pod-1")
 		r.equal("name in the snapshot", m.Snapshot().InstanceID, "pod-1")
 		at, _ := r.c.Group("g").Member(m.id)
@@ -35,9 +35,9 @@ func TestK345_01_OneSetting(t *testing.T) {
 func TestK345_02_NewProcessNewID(t *testing.T) {
 	spec(t, brokers.Config{}, func(r *rig) {
 		r.ghosts = true
-		old := r.join(static("x"))
+		old := r.join(withName("x"))
 		old.leaves()
-		heir := r.process(static("x"))
+		heir := r.process(withName("x"))
 		r.settled(heir)
 		r.that(heir.id != old.id, "another ID")
 		heir.called("assigned orders[0-11]")
@@ -48,11 +48,11 @@ func TestK345_02_NewProcessNewID(t *testing.T) {
 func TestK345_04_IllegalNames(t *testing.T) {
 	spec(t, brokers.Config{}, func(r *rig) {
 		for _, bad := range []string{" ", "\t", ".", "..", "a b", "a:b", "fe80::1", "ä", "a/b", "a\n", strings.Repeat("x", 250)} {
-			_, err := r.build(static(bad))
+			_, err := r.build(withName(bad))
 			wantFaults(r, err, "InstanceID")
 		}
 		for _, good := range []string{"x", "pod-1", "a.b_c-D9", "...", strings.Repeat("x", 249)} {
-			r.make(static(good))
+			r.make(withName(good))
 		}
 		r.equal("connections", r.net.dials, 0)
 		r.join()
@@ -64,7 +64,7 @@ func TestK345_04_IllegalNames(t *testing.T) {
 func TestK345_11_PairInEveryHeartbeat(t *testing.T) {
 	spec(t, brokers.Config{}, func(r *rig) {
 		r.ghosts = true
-		m := r.join(static("x"))
+		m := r.join(withName("x"))
 		r.sleep(3 * interval)
 		m.leaves()
 		all := r.sent(every)
@@ -81,13 +81,13 @@ func TestK345_12_RestartInTime(t *testing.T) {
 	specAll(t, brokers.Config{}, func(r *rig) {
 		r.ghosts = true
 		peer := r.join()
-		old := r.process(static("x"))
+		old := r.process(withName("x"))
 		r.settled(peer, old)
 		epoch, had, calls := r.c.Group("g").Epoch, old.Snapshot().Assignment, peer.history()
 		r.sleep(time.Minute)
 		old.leaves()
 		r.sleep(30 * time.Second)
-		heir := r.process(static("x"))
+		heir := r.process(withName("x"))
 		took := r.settled(peer, heir)
 		r.that(took <= 200*time.Millisecond, "back at once, took %v", took)
 		r.equal("partitions", heir.Snapshot().Assignment, had)
@@ -102,13 +102,13 @@ func TestK345_13_RestartTooLate(t *testing.T) {
 	spec(t, brokers.Config{}, func(r *rig) {
 		r.ghosts = true
 		peer := r.join()
-		old := r.process(static("x"))
+		old := r.process(withName("x"))
 		r.settled(peer, old)
 		old.leaves()
 		r.sleep(specSession + 2*interval)
 		r.settled(peer)
 		r.equal("partitions of the peer", peer.Snapshot().Assignment.Len(), 12)
-		heir := r.process(static("x"))
+		heir := r.process(withName("x"))
 		r.settled(peer, heir)
 		heir.called("assigned none; assigned " + heir.Snapshot().Assignment.String())
 		r.equal("partitions of the heir", heir.Snapshot().Assignment.Len(), 6)
@@ -120,7 +120,7 @@ func TestK345_14_ShutdownKeepsThePlace(t *testing.T) {
 	spec(t, brokers.Config{}, func(r *rig) {
 		r.ghosts = true
 		peer := r.join()
-		m := r.process(static("x"))
+		m := r.process(withName("x"))
 		r.settled(peer, m)
 		calls := peer.history()
 		m.leaves()
@@ -135,7 +135,7 @@ func TestK345_14_ShutdownKeepsThePlace(t *testing.T) {
 func TestK345_15_GoodBye(t *testing.T) {
 	specAll(t, brokers.Config{}, func(r *rig) {
 		peer := r.join()
-		m := r.start(static("x"), leaving(member.LeaveGroup))
+		m := r.start(withName("x"), leaving(member.LeaveGroup))
 		r.settled(peer, m)
 		r.sleep(time.Minute)
 		m.leaves()
@@ -153,7 +153,7 @@ func TestK345_16_Outage(t *testing.T) {
 		t.Run(map[bool]string{false: "half a session", true: "two sessions"}[long], func(t *testing.T) {
 			spec(t, brokers.Config{}, func(r *rig) {
 				r.ghosts = true
-				m := r.join(static("x"), selfFence)
+				m := r.join(withName("x"), selfFence)
 				r.sleep(interval)
 				r.on(-1, every, ignored)
 				if !long {
@@ -177,7 +177,7 @@ func TestK345_16_Outage(t *testing.T) {
 func TestK345_18_Mixed(t *testing.T) {
 	spec(t, brokers.Config{}, func(r *rig) {
 		r.ghosts = true
-		a, b, c := r.start(static("x")), r.start(), r.start(static("y"))
+		a, b, c := r.start(withName("x")), r.start(), r.start(withName("y"))
 		r.settled(a, b, c)
 		b.leaves()
 		r.settled(a, c)
@@ -189,7 +189,7 @@ func TestK345_18_Mixed(t *testing.T) {
 func TestK345_31_CoordinatorMoves(t *testing.T) {
 	spec(t, brokers.Config{}, func(r *rig) {
 		r.ghosts = true
-		m := r.join(static("x"))
+		m := r.join(withName("x"))
 		if _, err := r.c.MoveCoordinator("g"); err != nil {
 			r.Fatal(err)
 		}

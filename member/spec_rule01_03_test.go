@@ -187,7 +187,7 @@ func TestRule03_LeaveEpochs(t *testing.T) {
 		for _, by := range []string{"context", "Leave"} {
 			t.Run("instance "+c.name+" "+c.op.String()+" by "+by, func(t *testing.T) {
 				spec(t, brokers.Config{}, func(r *rig) {
-					m := r.join(static(c.name), leaving(c.op))
+					m := r.join(withName(c.name), leaving(c.op))
 					r.ghosts = c.want != -1
 					if by == "Leave" {
 						r.equal("Leave", m.Leave(context.Background(), c.op), error(nil))
@@ -228,7 +228,7 @@ func TestRule03_BeatBeforeMinusTwo(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			spec(t, brokers.Config{}, func(r *rig) {
 				r.ghosts = true
-				m := r.join(static("x"), quiet)
+				m := r.join(withName("x"), quiet)
 				r.sleep(5 * interval)
 				sent := m.sent(every)
 				r.sleep(sent[len(sent)-1].at + interval + c.after - r.now())
@@ -253,7 +253,7 @@ func TestRule03_BeatBeforeMinusTwo(t *testing.T) {
 func TestRule03_NoLeaveWhenDisplaced(t *testing.T) {
 	spec(t, brokers.Config{}, func(r *rig) {
 		r.ghosts = true
-		m := r.join(static("x"))
+		m := r.join(withName("x"))
 		r.on(1, steady, code(kerr.FencedInstanceID.Code))
 		m.failed(2*interval, member.ErrDisplaced, kerr.FencedInstanceID)
 		r.equal("leaves", len(m.sent(leaves)), 0)

@@ -89,7 +89,7 @@ func TestRule12_OwnLockout(t *testing.T) {
 	specAll(t, brokers.Config{}, func(r *rig) {
 		r.ghosts = true
 		r.on(1, joins, lost)
-		m := r.join(static("x"))
+		m := r.join(withName("x"))
 		var got []int32
 		for _, b := range m.sent(every)[:4] {
 			got = append(got, b.req.MemberEpoch)
@@ -106,7 +106,7 @@ func TestRule12_OwnLockout(t *testing.T) {
 func TestRule12_FencedStatic(t *testing.T) {
 	specAll(t, brokers.Config{}, func(r *rig) {
 		r.ghosts = true
-		m := r.join(static("x"))
+		m := r.join(withName("x"))
 		r.on(1, steady, code(kerr.FencedMemberEpoch.Code))
 		r.until("back", 2*interval, func() bool { return len(m.sent(joins)) == 2 })
 		took := r.settled(m)
@@ -123,8 +123,8 @@ func TestRule12_WaitsForARival(t *testing.T) {
 	spec(t, brokers.Config{}, func(r *rig) {
 		r.ghosts = true
 		cl, _ := r.elsewhere()
-		rival := r.join(static("x"), leaving(member.LeaveGroup))
-		m := r.startOn(cl, static("x"))
+		rival := r.join(withName("x"), leaving(member.LeaveGroup))
+		m := r.startOn(cl, withName("x"))
 		r.sleep(22 * time.Second)
 		r.equal("joins", len(m.sent(joins)), 5)
 		r.equal("leaves", len(m.sent(leaves)), 0)
@@ -143,9 +143,9 @@ func TestRule12_InstanceWait(t *testing.T) {
 			spec(t, brokers.Config{}, func(r *rig) {
 				r.ghosts = true
 				cl, _ := r.elsewhere()
-				rival := r.join(static("x"))
+				rival := r.join(withName("x"))
 				start := r.now()
-				m := r.startOn(cl, static("x"), func(c *member.ConsumerConfig) { c.InstanceWait = wait })
+				m := r.startOn(cl, withName("x"), func(c *member.ConsumerConfig) { c.InstanceWait = wait })
 				e := m.failed(2*time.Minute, member.ErrInstanceHeld, kerr.UnreleasedInstanceID)
 				r.equal("time until it failed", r.now()-start, want)
 				r.that(e.Owner == rival.id && e.Member.InstanceID == "x" && e.Advice != "", "owner, name and advice, got %+v", e)
@@ -161,9 +161,9 @@ func TestRule12_RivalAfterALostJoin(t *testing.T) {
 	spec(t, brokers.Config{Version: coordinator.V44}, func(r *rig) {
 		r.ghosts = true
 		cl, _ := r.elsewhere()
-		rival := r.join(static("x"))
+		rival := r.join(withName("x"))
 		r.on(1, joins, dropped)
-		m := r.startOn(cl, static("x"), func(c *member.ConsumerConfig) { c.InstanceWait = -1 })
+		m := r.startOn(cl, withName("x"), func(c *member.ConsumerConfig) { c.InstanceWait = -1 })
 		m.failed(time.Minute, member.ErrInstanceHeld, kerr.FencedInstanceID)
 		r.equal("releases", len(m.sent(leaves)), 1)
 		r.sleep(2 * interval)
@@ -177,11 +177,11 @@ func TestRule12_Displaced(t *testing.T) {
 	spec(t, brokers.Config{}, func(r *rig) {
 		r.ghosts = true
 		cl, net := r.elsewhere()
-		old := r.startOn(cl, static("x"))
+		old := r.startOn(cl, withName("x"))
 		r.settled(old)
 		net.cut(true)
 		r.sleep(specSession + time.Second) // the coordinator has given it up
-		heir := r.join(static("x"))
+		heir := r.join(withName("x"))
 		net.up()
 		e := old.failed(time.Minute, member.ErrDisplaced, kerr.FencedInstanceID)
 		r.that(e.Member.InstanceID == "x" && e.Member.MemberID == old.id && e.Advice != "", "name, ID and advice, got %+v", e)

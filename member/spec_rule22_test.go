@@ -107,16 +107,16 @@ func TestRule22_HungConnection(t *testing.T) {
 func TestRule22_NamesOncePerClient(t *testing.T) {
 	spec(t, brokers.Config{}, func(r *rig) {
 		r.ghosts = true
-		m := r.join(static("x"))
-		_, err := r.build(static("x"))
+		m := r.join(withName("x"))
+		_, err := r.build(withName("x"))
 		wantFaults(r, err, "InstanceID")
-		r.make(static("x"), group("another"))
+		r.make(withName("x"), group("another"))
 		cl, _ := r.elsewhere()
-		if _, err := r.buildOn(cl, static("x")); err != nil {
+		if _, err := r.buildOn(cl, withName("x")); err != nil {
 			r.Fatal(err) // another process: the broker tells
 		}
 		m.leaves()
-		r.join(static("x"))
+		r.join(withName("x"))
 	})
 }
 

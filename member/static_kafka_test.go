@@ -16,8 +16,8 @@ import (
 	"github.com/rollcall-go/rollcall/member"
 )
 
-// static makes a member static.
-func static(instance string, more ...labOption) labOption {
+// staticAs makes a member static.
+func staticAs(instance string, more ...labOption) labOption {
 	return func(c *member.ConsumerConfig) {
 		c.InstanceID = instance
 		for _, o := range more {
@@ -40,7 +40,7 @@ func TestKafkaStaticRestartKeepsItsPartitions(t *testing.T) {
 	onKafka(t, plainKafka(), func(l *lab) {
 		l.newTopic(12)
 		first := l.process()
-		a, b := l.start(first, static("a", unhurried)), l.start(l.process(), static("b"))
+		a, b := l.start(first, staticAs("a", unhurried)), l.start(l.process(), staticAs("b"))
 		l.settle(20*time.Second, 12, a, b)
 		a.m.Wake()
 		time.Sleep(2500 * time.Millisecond) // the last heartbeat of a is old enough for one before the -2
@@ -63,7 +63,7 @@ func TestKafkaStaticRestartKeepsItsPartitions(t *testing.T) {
 		time.Sleep(time.Second)
 
 		t1 := time.Now()
-		again := l.start(l.process(), static("a"))
+		again := l.start(l.process(), staticAs("a"))
 		took := l.settle(20*time.Second, 12, again, b)
 		l.Logf("back after %v, %v after its close", took.Round(time.Millisecond), time.Since(t0).Round(time.Millisecond))
 		if again.owned().String() != had.String() || again.id() == id || l.epoch() != epoch {
@@ -84,7 +84,7 @@ func TestKafkaStaticRestartComesTooLate(t *testing.T) {
 		l.shortSession(6*time.Second, 500*time.Millisecond)
 		l.newTopic(12)
 		session := func(c *member.ConsumerConfig) { c.Timing.SessionTimeout = 6 * time.Second }
-		a, b := l.start(l.process(), static("a", session)), l.start(l.process(), session)
+		a, b := l.start(l.process(), staticAs("a", session)), l.start(l.process(), session)
 		l.settle(20*time.Second, 12, a, b)
 		l.must(a.stop())
 		t0 := time.Now()
@@ -93,7 +93,7 @@ func TestKafkaStaticRestartComesTooLate(t *testing.T) {
 		if d := time.Since(t0); d < 4*time.Second {
 			l.Errorf("the place was kept for %v only", d)
 		}
-		again := l.start(l.process(), static("a", session))
+		again := l.start(l.process(), staticAs("a", session))
 		l.settle(20*time.Second, 12, again, b)
 		b.undisturbed(time.Time{})
 		again.undisturbed(time.Time{})
@@ -105,10 +105,10 @@ func TestKafkaStaticRestartComesTooLate(t *testing.T) {
 func TestKafkaSecondHolderWaits(t *testing.T) {
 	onKafka(t, plainKafka(), func(l *lab) {
 		l.newTopic(12)
-		a := l.start(l.process(), static("a"))
+		a := l.start(l.process(), staticAs("a"))
 		l.settle(20*time.Second, 12, a)
 		t0 := time.Now()
-		b := l.start(l.process(), static("a"))
+		b := l.start(l.process(), staticAs("a"))
 		l.until(5*time.Second, "notice", func() bool { return len(b.noticed(member.NoticeWaiting)) == 1 })
 		time.Sleep(12 * time.Second)
 		refused := b.sent(t0, func(i member.HeartbeatInfo) bool { return i.Code == kerr.UnreleasedInstanceID.Code })
@@ -136,16 +136,16 @@ func TestKafkaSecondHolderWaits(t *testing.T) {
 func TestKafkaSecondHolderFails(t *testing.T) {
 	onKafka(t, plainKafka(), func(l *lab) {
 		l.newTopic(2)
-		a := l.start(l.process(), static("a"))
+		a := l.start(l.process(), staticAs("a"))
 		l.settle(20*time.Second, 2, a)
 		wait := func(d time.Duration) labOption { return func(c *member.ConsumerConfig) { c.InstanceWait = d } }
-		b := l.start(l.process(), static("a", wait(-1)))
+		b := l.start(l.process(), staticAs("a", wait(-1)))
 		e := b.ends(10*time.Second, a.id(), member.ErrInstanceHeld, kerr.UnreleasedInstanceID)
 		if e.Owner != a.id() || b.attempts() != 1 || len(b.noticed(member.NoticeWaiting)) != 0 {
 			l.Errorf("owner %q, %d requests", e.Owner, b.attempts())
 		}
 		t0 := time.Now()
-		c := l.start(l.process(), static("a", wait(7*time.Second)))
+		c := l.start(l.process(), staticAs("a", wait(7*time.Second)))
 		c.ends(20*time.Second, a.id(), member.ErrInstanceHeld)
 		if d := time.Since(t0); d < 7*time.Second {
 			l.Errorf("gave up after %v", d)
@@ -162,7 +162,7 @@ func TestKafkaStaticMemberOutlastsACrashedPredecessor(t *testing.T) {
 		l.newTopic(4)
 		l.rawJoin("AAAAAAAAQACAAAAAAAAAAB", "a")
 		t0 := time.Now()
-		p := l.start(l.process(), static("a", func(c *member.ConsumerConfig) { c.Timing.SessionTimeout = 6 * time.Second }))
+		p := l.start(l.process(), staticAs("a", func(c *member.ConsumerConfig) { c.Timing.SessionTimeout = 6 * time.Second }))
 		l.settle(20*time.Second, 4, p)
 		l.Logf("got its name after %v", time.Since(t0).Round(100*time.Millisecond))
 		p.undisturbed(t0)
@@ -186,10 +186,10 @@ func TestKafkaDisplacedMemberEnds(t *testing.T) {
 	onKafka(t, plainKafka(), func(l *lab) {
 		l.ledger.off() // the operator takes the name away, without a word to its holder
 		l.newTopic(12)
-		a := l.start(l.process(), static("a"))
+		a := l.start(l.process(), staticAs("a"))
 		l.settle(20*time.Second, 12, a)
 		l.must(kerr.ErrorForCode(l.raw(a.id(), "a", -2).ErrorCode))
-		b := l.start(l.process(), static("a"))
+		b := l.start(l.process(), staticAs("a"))
 		l.joined(b)
 		t0 := time.Now()
 		a.m.Wake()
@@ -229,7 +229,7 @@ func TestKafkaStaticMemberUnlocksItself(t *testing.T) {
 			me := func(r kafkatest.Request) bool { return r.Heartbeat.InstanceID != nil }
 			r := l.px.On(kafkatest.ByGroup(l.group).And(kafkatest.IsJoin).And(me), n, act)
 			cl := l.process(kgo.ClientID("static"))
-			a := l.start(cl, static("a"))
+			a := l.start(cl, staticAs("a"))
 			l.must(r.Wait(l.ctx, n))
 			t0 := time.Now()
 			ps = append(ps, a)
@@ -252,7 +252,7 @@ func TestKafkaStaticMemberUnlocksItself(t *testing.T) {
 func TestKafkaStaticLeaves(t *testing.T) {
 	onKafka(t, plainKafka(), func(l *lab) {
 		l.newTopic(12)
-		a, b := l.start(l.process(), static("a")), l.start(l.process(), static("b"))
+		a, b := l.start(l.process(), staticAs("a")), l.start(l.process(), staticAs("b"))
 		l.settle(20*time.Second, 12, a, b)
 		l.px.On(kafkatest.ByMember(a.id()).And(kafkatest.IsLeave), 1, kafkatest.LoseAnswer())
 		t0 := time.Now()
@@ -277,14 +277,14 @@ func TestKafkaTwinsInOneProcess(t *testing.T) {
 	onKafka(t, plainKafka(), func(l *lab) {
 		l.newTopic(2)
 		cl := l.process()
-		a := l.start(cl, static("a"))
+		a := l.start(cl, staticAs("a"))
 		l.settle(20*time.Second, 2, a)
 		_, err := member.NewConsumer(cl, member.ConsumerConfig{Group: l.group, Topics: []string{l.topic}, InstanceID: "a"})
 		if _, ok := errors.AsType[*member.ConfigError](err); !ok || !strings.Contains(err.Error(), "InstanceID") {
 			l.Errorf("%T: %v", err, err)
 		}
 		l.must(a.stop())
-		b := l.start(cl, static("a")) // the name is free again
+		b := l.start(cl, staticAs("a")) // the name is free again
 		l.settle(20*time.Second, 2, b)
 	})
 }

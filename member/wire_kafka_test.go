@@ -50,13 +50,13 @@ func (l *lab) describe() (kafkatest.Group, error) {
 	g := kafkatest.Group{State: rg.State, Epoch: rg.Epoch}
 	for _, m := range rg.Members {
 		g.Members = append(g.Members, kafkatest.Member{
-			ID: m.MemberID, Epoch: m.MemberEpoch, Current: named(m.Assignment), Target: named(m.TargetAssignment),
+			ID: m.MemberID, Epoch: m.MemberEpoch, Current: byTopicName(m.Assignment), Target: byTopicName(m.TargetAssignment),
 		})
 	}
 	return g, kerr.ErrorForCode(rg.ErrorCode)
 }
 
-func named(a kmsg.Assignment) map[string][]int32 {
+func byTopicName(a kmsg.Assignment) map[string][]int32 {
 	m := map[string][]int32{}
 	for _, tp := range a.TopicPartitions {
 		m[tp.Topic] = tp.Partitions

@@ -224,6 +224,18 @@ func TestRulesOfOwnership(t *testing.T) {
 		{"rule 17: the first has left", nil, []step{
 			joined(0, 1), to(member.StatePrepareLeaving), leave(-1, ok(-1)), take, callback(member.Lost, 0, 1), to(member.StateUnsubscribed),
 		}},
+		{"rule 17: the second was out without knowing", nil, []step{joined(0, 1),
+			by("B", to(member.StateJoining), join(ok(4, 1)), state(member.StateJoining, member.StateReconciling), callback(member.Assigned, 1),
+				beat(4, code(25)), to(member.StateFenced), callback(member.Lost, 1), to(member.StateUnsubscribed)),
+			gone(0, 1),
+		}},
+		{"rule 17: a callback is left behind", nil, []step{
+			joined(0), to(member.StatePrepareLeaving), to(member.StateLeaving), beat(3, ok(3), full()), leave(-1, ok(-1)), to(member.StateUnsubscribed),
+		}},
+		{"rule 18: told long ago", nil, []step{
+			joined(0, 1), beat(3, ok(3, 0, 2)), callback(member.Revoked, 1), all(slices.Repeat([]step{beat(3, ok(3), owning(0))}, 50)...),
+			callback(member.Assigned, 2), beat(3, ok(3), owning(0, 2)), gone(0, 2),
+		}},
 		{"rule 18: takes before it has told", []int{18}, []step{
 			joined(0, 1), beat(3, ok(3, 0, 2)), callback(member.Revoked, 1), callback(member.Assigned, 2), beat(3, ok(3), owning(0, 2)), gone(0, 2),
 		}},
