@@ -10,7 +10,6 @@ require (
 	github.com/twmb/franz-go/pkg/kmsg v1.15.1
 	go.uber.org/goleak v1.3.0
 	golang.org/x/sync v0.25.0
-	pgregory.net/rapid v1.3.0
 )
 
 require (

@@ -212,8 +212,8 @@ func (f *faults) timing(t Timing) {
 	if t.MaxPollInterval > 0 {
 		f.duration("Timing.MaxPollInterval", t.MaxPollInterval, time.Millisecond)
 	}
-	if t.EarlyBeats > 20 {
-		f.add("Timing.EarlyBeats", t.EarlyBeats, "at most 20", nil)
+	if t.EarlyBeats > DefaultEarlyBeats {
+		f.add("Timing.EarlyBeats", t.EarlyBeats, "at most 10", nil)
 	}
 }
 

@@ -90,7 +90,8 @@ func (m *machine) joinFenced(now time.Time, o heartbeat.Outcome, why error) {
 		m.fail(now, why, true)
 		return
 	}
-	if o == heartbeat.OutcomeFenced {
+	// Rule 12: a -2 is for an instance ID that may be our own.
+	if o == heartbeat.OutcomeFenced && (m.id.InstanceID == "" || m.join.mine) {
 		m.join.release = true
 		if m.join.fences == 1 {
 			m.sched.Calm()

@@ -175,7 +175,9 @@ func (m *machine) Step(now time.Time, in heartbeat.Input) {
 	}
 	switch v := in.Host.(type) {
 	case inStart:
-		m.startJoin(now)
+		if !m.lv.asked { // a Leave beside Run's beginning may come first
+			m.startJoin(now)
+		}
 	case inCallback:
 		m.callbackDone(now, v)
 	case inNames:

@@ -25,7 +25,6 @@ type simWorld struct {
 
 	topics   map[topicID]string // every incarnation of every topic
 	topicN   uint64
-	deleted  bool          // a topic was deleted
 	moved    time.Duration // until then the coordinator answers with moveCode
 	moveCode int16
 	late     time.Duration // the last late request arrives before
@@ -110,9 +109,6 @@ func (w *simWorld) logf(format string, args ...any) {
 // create makes a topic, or makes it again.
 func (w *simWorld) create(i int, parts int32) {
 	name := simTopicNames[i]
-	if _, _, ok := w.c.Topic(name); ok {
-		w.deleted = true
-	}
 	w.topicN++
 	var id topicID
 	copy(id[:], name)
@@ -140,7 +136,6 @@ func (w *simWorld) do(op simOp) {
 		_, n, _ := w.c.Topic(simTopicNames[op.n])
 		w.c.AddPartitions(w.time(), simTopicNames[op.n], n+int32(op.d/time.Millisecond))
 	case simDelete:
-		w.deleted = true
 		w.c.DeleteTopic(w.time(), simTopicNames[op.n])
 	default:
 		w.nodes[op.who].do(op)
@@ -187,11 +182,7 @@ func (w *simWorld) restFrom() time.Duration {
 // restBy is when there must be rest: sessions and rebalance timeouts of what the
 // faults left behind are over.
 func (w *simWorld) restBy() time.Duration {
-	by := max(w.late, w.plan.quiet) + 2*w.plan.session + w.plan.rebalance + 30*time.Second
-	if w.deleted && w.plan.version >= coordinator.V43 {
-		by += refreshEvery // nobody tells a keepalive that a topic was deleted
-	}
-	return by
+	return max(w.late, w.plan.quiet) + 2*w.plan.session + w.plan.rebalance + 30*time.Second
 }
 
 // tell carries the news of a member to its process.

@@ -9,8 +9,8 @@ import (
 )
 
 // refreshEvery is how often a member that owns something sends a full heartbeat
-// though nothing changed: from 4.3 on a coordinator never tells a bare heartbeat
-// that an owned topic was deleted (rule 6, measured on 4.3.1 and 4.4.0).
+// though nothing changed: brokers were seen that did not tell a bare heartbeat
+// that an owned topic was deleted (rule 6).
 const refreshEvery = 4 * time.Minute
 
 // beating reports whether the member sends heartbeats: not once fenced, left or

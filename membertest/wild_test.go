@@ -16,7 +16,7 @@ import (
 )
 
 var (
-	wilds    = flag.Int("wilds", 10, "how many seeds TestSmallGroupsGoWild runs")
+	wilds    = flag.Int("wilds", 5, "how many seeds TestSmallGroupsGoWild runs")
 	wildFrom = flag.Int("wild", 0, "the first seed of TestSmallGroupsGoWild")
 )
 

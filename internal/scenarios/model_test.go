@@ -86,7 +86,7 @@ func embedded(t *testing.T, v coordinator.Version, interval, session time.Durati
 // on the pure one: whatever the wire or kfake changes is a difference.
 func TestDifferentialBrokers(t *testing.T) {
 	for _, v := range coordinator.Versions() {
-		for seed := range uint64(4) {
+		for seed := range uint64(2) {
 			t.Run(fmt.Sprintf("%v/%d", v, seed), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					Differ(t, embedded(t, v, 0, diffSession), "g", seed, 200)
