@@ -145,10 +145,13 @@ func TestKgoStaysAtTheEdge(t *testing.T) {
 func TestPureFilesArePure(t *testing.T) {
 	found := 0
 	for _, f := range sources(t) {
-		if !slices.Contains(pure, f.path) {
+		listed := slices.Contains(pure, f.path)
+		if !listed && (f.dir != "topology" || f.path == "topology/env.go") {
 			continue
 		}
-		found++
+		if listed {
+			found++
+		}
 		for _, p := range imports(f) {
 			if slices.Contains([]string{"sync", "sync/atomic", "log", "log/slog", "os", "net", "runtime"}, p) {
 				t.Errorf("%s imports %s", f.path, p)

@@ -47,7 +47,7 @@ func newCall(ctx context.Context, c *client, node int32, req kmsg.Request, passe
 	r.trace = heartbeat.ContextTrace(ctx)
 	if hb, ok := req.(*kmsg.ConsumerGroupHeartbeatRequest); ok {
 		// ConsumerGroupHeartbeatRequest.json: SubscribedTopicRegex, versions 1+.
-		r.needsV1 = hb.SubscribedTopicRegex != nil
+		r.needsV1 = hb.SubscribedTopicRegex != nil && *hb.SubscribedTopicRegex != "" // an empty one takes nothing away there
 	}
 	return r
 }
