@@ -149,8 +149,8 @@ func silentForTwoSessions(l *lab, a, b *probe) {
 		l.Errorf("the other is %v after %d callbacks", a.m.Snapshot().State, a.calls(t0))
 	}
 	for _, p := range []*probe{a, b} {
-		if p.m.Snapshot().Trusted(time.Now()) || len(p.trusts) != 1 {
-			l.Errorf("%s trusts its session: %+v", p.name, p.trusts)
+		if told := p.trustTold(); p.m.Snapshot().Trusted(time.Now()) || len(told) != 1 {
+			l.Errorf("%s trusts its session: %+v", p.name, told)
 		}
 	}
 	l.ledger.off() // the session of a may have ended, and b may have got its share before a heard of it

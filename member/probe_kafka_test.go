@@ -181,6 +181,12 @@ func (p *probe) noticed(what member.Notice) []member.NoticeInfo {
 	return slices.DeleteFunc(slices.Clone(p.notices), func(i member.NoticeInfo) bool { return i.What != what })
 }
 
+func (p *probe) trustTold() []member.TrustInfo {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.trusts)
+}
+
 func (p *probe) visited(s member.State, since time.Time) []member.StateInfo {
 	p.mu.Lock()
 	defer p.mu.Unlock()
