@@ -177,7 +177,7 @@ func (m *machine) answered(now time.Time, f flight, resp *kmsg.ConsumerGroupHear
 		m.serverError(now, f, resp)
 	case heartbeat.OutcomeFatal:
 		m.delta.Refused(f.seq)
-		if !m.refusedJoin(now, f, resp) {
+		if !m.refusedJoin(now, f, resp) && !m.full(now, f, resp) {
 			m.fail(now, m.refusedError(f, resp), true)
 		}
 	}

@@ -92,7 +92,8 @@ type ConsumerConfig struct {
 	OnRevoked func(ctx context.Context, removed Partitions) error
 	// OnLost is told of partitions that are owned no more, and may be owned by another
 	// member already: do not commit. A topic that was deleted and made again under its
-	// name is lost, and then assigned.
+	// name by the time the member hears of it is lost, and then assigned: a commit by
+	// name would be one for the new topic. One that is only gone is revoked.
 	OnLost func(ctx context.Context, removed Partitions) error
 
 	// InstanceID is group.instance.id: a static member (KIP-345). Letters, digits,

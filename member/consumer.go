@@ -206,7 +206,10 @@ func (c *Consumer) host(now time.Time, what any) {
 		c.runner.deadline(o.v.(callbackDeadline))
 	case outLookup:
 		ids := o.v.([]topicID)
-		c.scope.lookup(c, ids, func(names map[topicID]string) { c.loop.Post(inNames{ids, names}) })
+		c.scope.lookupNames(c, ids, func(names map[topicID]string) { c.loop.Post(inNames{ids, names}) })
+	case outTopicIDs:
+		names := o.v.([]string)
+		c.scope.lookupIDs(c, names, func(ids map[string]topicID) { c.loop.Post(inTopicIDs{names, ids}) })
 	case outAlive:
 		c.loop.Post(inAlive{c.lastAlive()})
 	case outSibling:

@@ -142,21 +142,36 @@ func (m *machine) held(now time.Time, f flight, resp *kmsg.ConsumerGroupHeartbea
 	m.rival(now, resp)
 }
 
-// rival: another live member holds our instance ID. The start policy decides:
-// wait for it, paced, or fail.
+// rival: another live member holds our instance ID.
 func (m *machine) rival(now time.Time, resp *kmsg.ConsumerGroupHeartbeatResponse) {
 	err := m.errorf("join", resp.ErrorCode, text(resp.ErrorMessage), ErrInstanceHeld, kerr.ErrorForCode(resp.ErrorCode))
 	err.Owner = ownerIn(err.Message)
-	if m.join.heldSince.IsZero() {
-		m.join.heldSince = now
-		if m.cfg.InstanceWait >= 0 {
-			m.notice(now, NoticeWaiting, "waiting for the instance ID for up to "+m.cfg.InstanceWait.String(), err)
-		}
+	err.Advice = "another process runs with this group.instance.id: give each its own, or stop the other"
+	m.waitForName(now, "waiting for the instance ID", err)
+}
+
+// full takes GROUP_MAX_SIZE_REACHED on a join. Before 4.4 a full group counts the
+// place that a static member has kept, and does not give it to its own restart until
+// the session of the old incarnation ends (measured on 4.0 to 4.3).
+func (m *machine) full(now time.Time, f flight, resp *kmsg.ConsumerGroupHeartbeatResponse) bool {
+	if f.phase != heartbeat.PhaseJoin || resp.ErrorCode != kerr.GroupMaxSizeReached.Code || m.id.InstanceID == "" {
+		return false
 	}
-	if m.cfg.InstanceWait < 0 || now.Sub(m.join.heldSince) >= m.cfg.InstanceWait {
-		err.Advice = "another process runs with this group.instance.id: give each its own, or stop the other"
+	m.delta.Reset()
+	m.waitForName(now, "the group is full; waiting for the place of the instance ID", m.refusedError(f, resp))
+	return true
+}
+
+// waitForName tries again, paced, or fails: the start policy decides.
+func (m *machine) waitForName(now time.Time, what string, err *Error) {
+	wait := m.cfg.InstanceWait
+	if wait < 0 || !m.join.heldSince.IsZero() && now.Sub(m.join.heldSince) >= wait {
 		m.fail(now, err, false)
 		return
+	}
+	if m.join.heldSince.IsZero() {
+		m.join.heldSince = now
+		m.notice(now, NoticeWaiting, what+" for up to "+wait.String(), err)
 	}
 	m.join.heldUntil = now.Add(heldPace)
 	m.ask(ReasonJoin)

@@ -19,6 +19,7 @@ type fuzzHost struct {
 	now     time.Duration
 	flights []fuzzFlight
 	lookups [][]topicID
+	wanted  [][]string
 	cb      *callback
 	snap    *Snapshot
 	epoch   int32    // of the last accepted answer
@@ -142,6 +143,8 @@ func (h *fuzzHost) out(o output) {
 		h.call(o.v.(callbackCall))
 	case outLookup:
 		h.lookups = append(h.lookups, o.v.([]topicID))
+	case outTopicIDs:
+		h.wanted = append(h.wanted, o.v.([]string))
 	case outAlive:
 		h.m.Step(h.time(), heartbeat.Input{Host: inAlive{h.time().Add(-time.Minute)}})
 	case outEvent:

@@ -97,6 +97,15 @@ func (h *fuzzHost) names() {
 		}
 		h.host(inNames{ids, found})
 	}
+	for len(h.wanted) > 0 {
+		names := h.wanted[0]
+		h.wanted = h.wanted[1:]
+		found := map[string]topicID{}
+		for _, name := range names { // every other topic was made again
+			found[name] = topicID{name[0] - 'a' + name[0]%2*64}
+		}
+		h.host(inTopicIDs{names, found})
+	}
 }
 
 // FuzzResponse feeds an answer to a machine in any state, and then again and again.

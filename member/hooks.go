@@ -159,7 +159,7 @@ const (
 	NoticeOther       Notice = iota // see its text
 	NoticeUnreachable               // no coordinator answers; told once until one does
 	NoticeRefused                   // a right or quota is missing; the member goes on
-	NoticeWaiting                   // the instance ID is held by another; waiting for it
+	NoticeWaiting                   // the instance ID is held by another, or its group is full; waiting for it
 	NoticeForeignID                 // an answer named another member ID; ours stays
 	NoticeBadAnswer                 // an answer that makes no sense was ignored, or partly so
 	NoticeAuth                      // TLS or authentication failed; retried within the session

@@ -99,7 +99,8 @@ const (
 	outPublish                  // v is a *Snapshot
 	outCallback                 // v is a callbackCall
 	outDeadline                 // v is a callbackDeadline
-	outLookup                   // v is []topicID
+	outLookup                   // v is []topicID, to be named
+	outTopicIDs                 // v is []string, topics whose IDs of now are wanted
 	outTrust                    // last, until: of the Snapshot
 	outAlive                    // tell when Alive was last called
 	outSibling                  // v is a siblingNews
@@ -125,6 +126,10 @@ type (
 	inNames struct {
 		asked []topicID
 		names map[topicID]string // what of it has a name
+	}
+	inTopicIDs struct {
+		asked []string
+		ids   map[string]topicID // what was found of it
 	}
 	inWake   struct{}
 	inKick   struct{} // a sibling has news
@@ -182,6 +187,8 @@ func (m *machine) Step(now time.Time, in heartbeat.Input) {
 		m.callbackDone(now, v)
 	case inNames:
 		m.named(now, v)
+	case inTopicIDs:
+		m.remadeAnswered(v)
 	case inWake:
 		if m.beating() {
 			m.ask(ReasonWake)

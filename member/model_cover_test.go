@@ -14,6 +14,7 @@ type simCover struct {
 	ends    map[string]int
 	runs    int
 	maxRate int
+	remade  int           // times that a topic was lost because it was made again
 	rest    time.Duration // the longest time to rest after the last fault
 	restOf  uint64        // the seed of it
 }
@@ -21,6 +22,12 @@ type simCover struct {
 func (c *simCover) hit(k simKind, s State) {
 	if c != nil {
 		c.hits[k][s]++
+	}
+}
+
+func (c *simCover) lostTopics() {
+	if c != nil {
+		c.remade++
 	}
 }
 
@@ -61,6 +68,7 @@ func (c *simCover) add(o *simCover) {
 		c.ends[k] += n
 	}
 	c.runs += o.runs
+	c.remade += o.remade
 	c.maxRate = max(c.maxRate, o.maxRate)
 	if o.rest > c.rest {
 		c.rest, c.restOf = o.rest, o.restOf
@@ -69,8 +77,8 @@ func (c *simCover) add(o *simCover) {
 
 func (c *simCover) String() string {
 	var sb strings.Builder
-	fmt.Fprintf(&sb, "%d runs; at most %d requests of a member in 10s; rest at the latest %v after the last fault (seed %d)\n",
-		c.runs, c.maxRate, c.rest, c.restOf)
+	fmt.Fprintf(&sb, "%d runs; at most %d requests of a member in 10s; rest at the latest %v after the last fault (seed %d); %d times topics were lost as they were made again\n",
+		c.runs, c.maxRate, c.rest, c.restOf, c.remade)
 	fmt.Fprintf(&sb, "%-15s", "")
 	for s := range numStates {
 		fmt.Fprintf(&sb, " %8.8s", s)

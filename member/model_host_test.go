@@ -26,6 +26,8 @@ func (n *simNode) host(o output) {
 		n.deadline(o.v.(callbackDeadline))
 	case outLookup:
 		n.lookup(o.v.([]topicID))
+	case outTopicIDs:
+		n.lookupIDs(o.v.([]string))
 	case outAlive:
 		n.tell(inAlive{n.lastAlive()})
 	case outSibling:
@@ -75,6 +77,24 @@ func (n *simNode) lookup(ids []topicID) {
 			}
 		}
 		n.tell(inNames{ids, found})
+	})
+}
+
+// lookupIDs asks for the IDs that topics have now. Some questions are never answered.
+func (n *simNode) lookupIDs(names []string) {
+	roll := n.w.roll(110, uint64(n.i), uint64(n.w.now), 11)
+	if roll >= 100 {
+		return
+	}
+	n.w.after(time.Duration(roll)*time.Millisecond, func() {
+		found := map[string]topicID{}
+		for _, name := range names {
+			if id, _, ok := n.w.c.Topic(name); ok && n.w.now >= n.blind {
+				found[name] = id
+			}
+		}
+		n.own.remade(n, names, found)
+		n.tell(inTopicIDs{names, found})
 	})
 }
 

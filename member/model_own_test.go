@@ -1,6 +1,7 @@
 package member
 
 import (
+	"slices"
 	"time"
 )
 
@@ -15,10 +16,11 @@ type simSlot struct {
 type simOwner struct {
 	owned   topicSet // OnAssigned has begun
 	cb      *simCallback
-	told    topicSet // the newest assignment that an answer brought
-	unacked topicSet // OnRevoked has returned for it; no accepted answer since to a request that says so
-	lost    int      // calls of OnLost since the last fence
-	liedTo  bool     // was told that it is not a member, and was one
+	told    topicSet         // the newest assignment that an answer brought
+	unacked topicSet         // OnRevoked has returned for it; no accepted answer since to a request that says so
+	lost    int              // calls of OnLost since the last fence
+	liedTo  bool             // was told that it is not a member, and was one
+	gone    map[topicID]bool // was told that these were made again
 
 	exempt   bool // a late request of its own may have cost it something
 	exemptOn time.Duration
@@ -37,6 +39,39 @@ func (o *simOwner) began(n *simNode, cb *simCallback) {
 	case Lost:
 		if n.m.state == StateFenced {
 			o.lost++
+		}
+		n.checkLost(cb)
+	case Revoked:
+		for _, t := range cb.parts {
+			if o.gone[t.id] && n.asked == 0 && n.m.state == StateReconciling {
+				n.w.fail(n, "%s is revoked, and was made again", n.w.topics[t.id])
+			}
+		}
+	}
+}
+
+// remade: the member hears which IDs topics have now.
+func (o *simOwner) remade(n *simNode, names []string, found map[string]topicID) {
+	for _, t := range o.owned {
+		name := n.w.topics[t.id]
+		if id, ok := found[name]; ok && id != t.id && slices.Contains(names, name) {
+			if o.gone == nil {
+				o.gone = map[topicID]bool{}
+			}
+			o.gone[t.id] = true
+		}
+	}
+}
+
+// checkLost: who is in the group loses only topics that were made again.
+func (n *simNode) checkLost(cb *simCallback) {
+	if n.m.state != StateReconciling {
+		return
+	}
+	n.w.cover.lostTopics()
+	for _, t := range cb.parts {
+		if now, _, ok := n.w.c.Topic(n.w.topics[t.id]); ok && now == t.id {
+			n.w.fail(n, "%s is lost, and is still there", n.w.topics[t.id])
 		}
 	}
 }

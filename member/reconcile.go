@@ -26,6 +26,7 @@ type ownership struct {
 	recreated  bool // OnLost has returned for topics that were made again, likewise
 	owes       bool // the coordinator took something back, and has no owned list since
 	acked      bool // the acknowledgement was accepted: the next round may begin
+	remade     remade
 
 	cb       callback
 	cbSeq    uint64
@@ -91,7 +92,7 @@ func (o *ownership) held(leaving bool) topicSet {
 func (o *ownership) lose() {
 	o.target, o.assigned, o.unresolved, o.losing = nil, false, 0, true
 	o.ackDue, o.revoked, o.recreated, o.owes, o.acked = false, false, false, false, false
-	o.lookup = lookup{}
+	o.lookup, o.remade = lookup{}, remade{}
 }
 
 // adopt takes the assignment of an accepted answer, if it has one.
@@ -227,9 +228,14 @@ func (m *machine) reconcile(now time.Time) {
 		return
 	}
 	recreated, gone := m.going()
+	if len(recreated)+len(gone) == 0 {
+		m.own.remade = remade{}
+	}
 	switch added := resolvable.minus(m.own.owned); {
 	case m.own.revoked:
 		m.acknowledge(now)
+	case m.askRemade(now, gone):
+		m.to(now, StateReconciling, nil)
 	case len(recreated) > 0:
 		m.call(now, Lost, recreated)
 	case len(gone) > 0:
@@ -256,8 +262,8 @@ func (m *machine) reconciling() bool {
 }
 
 // going is what is owned and not assigned any more. A topic whose name is assigned
-// under another ID was deleted and made again: its old partitions are not
-// revoked but lost, there is nothing left to commit to.
+// under another ID, or has another one by now, was deleted and made again: its old
+// partitions are not revoked but lost, there is nothing left to commit to.
 func (m *machine) going() (recreated, revoked topicSet) {
 	out := m.own.owned.minus(m.own.target)
 	again := map[string]bool{}
@@ -266,7 +272,9 @@ func (m *machine) going() (recreated, revoked topicSet) {
 			again[m.own.names[t.id]] = true
 		}
 	}
-	isAgain := func(id topicID, _ int32) bool { return !m.own.target.has(id) && again[m.own.names[id]] }
+	isAgain := func(id topicID, _ int32) bool {
+		return !m.own.target.has(id) && (again[m.own.names[id]] || m.own.remade.again[id])
+	}
 	recreated = out.filter(isAgain)
 	return recreated, out.minus(recreated)
 }
@@ -276,9 +284,12 @@ func (m *machine) call(now time.Time, what Ownership, parts topicSet) {
 	m.to(now, StateReconciling, nil)
 	m.own.cbSeq++
 	m.own.cb = callback{id: m.own.cbSeq, what: what, parts: parts}
-	if what == Assigned {
+	switch what {
+	case Assigned:
 		m.own.adding = parts
 		m.publish(now)
+	case Revoked:
+		m.own.remade = remade{}
 	}
 	// Rule 19. There is no timer for what is assigned, which may wait long for its names.
 	by := m.giveUpBy()

@@ -8,14 +8,8 @@ import (
 	"weak"
 
 	"github.com/twmb/franz-go/pkg/kgo"
-	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/rollcall-go/rollcall/heartbeat"
-)
-
-const (
-	lookupTimeout = 3 * time.Second
-	knownNames    = 10_000 // topic IDs whose names are kept; then the cache starts anew
 )
 
 // scope is what the members of one kgo client share, beside the Transport: the
@@ -23,26 +17,20 @@ const (
 // stands for a process (rule 22).
 type scope struct {
 	mu     sync.Mutex
-	names  map[topicID]string
 	taken  map[claimKey]weak.Pointer[Consumer]
 	groups map[string]*siblings
 	keys   uint64
 
-	pending map[topicID]bool
-	waiting []waiter
-	looking bool
+	names   map[topicID]string // what look-ups have found
+	namesOf lookups[topicID, string]
+	idsOf   lookups[string, topicID]
 	members int
-	lookups *sync.WaitGroup // of the members that run now
+	running *sync.WaitGroup // look-ups of the members that run now
 	cancel  context.CancelFunc
 	ctx     context.Context
 }
 
 type claimKey struct{ group, kind, name string }
-
-type waiter struct {
-	ids  []topicID
-	done func(map[topicID]string)
-}
 
 type siblings struct {
 	waves   *heartbeat.Waves
@@ -79,7 +67,7 @@ func scopeOf(cl *kgo.Client) *scope {
 func newScope() *scope {
 	return &scope{
 		names: map[topicID]string{}, taken: map[claimKey]weak.Pointer[Consumer]{},
-		groups: map[string]*siblings{}, pending: map[topicID]bool{},
+		groups: map[string]*siblings{},
 	}
 }
 
@@ -127,7 +115,7 @@ func (s *scope) join(c *Consumer) {
 	defer s.mu.Unlock()
 	if s.members++; s.members == 1 {
 		s.ctx, s.cancel = context.WithCancel(context.Background())
-		s.lookups = new(sync.WaitGroup)
+		s.running = new(sync.WaitGroup)
 	}
 	if c.cfg.Timing.EarlyBeats == 0 {
 		return
@@ -169,13 +157,13 @@ func (s *scope) leave(c *Consumer) {
 		}
 	}
 	s.members--
-	last, lookups := s.members == 0, s.lookups
+	last, running := s.members == 0, s.running
 	if last {
 		s.cancel()
 	}
 	s.mu.Unlock()
 	if last {
-		lookups.Wait()
+		running.Wait()
 	}
 }
 
@@ -211,95 +199,4 @@ func (s *scope) fire(group string, g *siblings, now time.Time) {
 			}
 		})
 	}
-}
-
-// lookup finds the names of topic IDs. IDs are asked for once for all members of the
-// client: what comes while a look-up is under way goes together into the next.
-func (s *scope) lookup(c *Consumer, ids []topicID, done func(map[topicID]string)) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if known := s.known(ids); len(known) == len(ids) {
-		done(known)
-		return
-	}
-	for _, id := range ids {
-		if _, ok := s.names[id]; !ok {
-			s.pending[id] = true
-		}
-	}
-	s.waiting = append(s.waiting, waiter{ids, done})
-	if !s.looking {
-		s.looking = true
-		ctx := s.ctx
-		s.lookups.Go(func() { s.look(ctx, c.transport) })
-	}
-}
-
-func (s *scope) known(ids []topicID) map[topicID]string {
-	out := map[topicID]string{}
-	for _, id := range ids {
-		if name, ok := s.names[id]; ok {
-			out[id] = name
-		}
-	}
-	return out
-}
-
-func (s *scope) look(ctx context.Context, t heartbeat.Transport) {
-	for {
-		s.mu.Lock()
-		if len(s.waiting) == 0 {
-			s.looking = false
-			s.mu.Unlock()
-			return
-		}
-		var ids []topicID
-		for id := range s.pending {
-			ids = append(ids, id)
-		}
-		waiting := s.waiting
-		s.waiting = nil
-		clear(s.pending)
-		s.mu.Unlock()
-
-		found := askNames(ctx, t, ids)
-
-		s.mu.Lock()
-		if len(s.names)+len(found) > knownNames {
-			clear(s.names)
-		}
-		for id, name := range found {
-			s.names[id] = name
-		}
-		for _, w := range waiting {
-			w.done(s.known(w.ids))
-		}
-		s.mu.Unlock()
-	}
-}
-
-// askNames is one Metadata request by topic ID (version 12, Kafka 3.1). IDs that the broker
-// does not know, or does not show to us, are not in the result.
-func askNames(ctx context.Context, t heartbeat.Transport, ids []topicID) (found map[topicID]string) {
-	defer func() { _ = recover() }() // a Transport that panics: nothing found
-	found = map[topicID]string{}
-	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
-	defer cancel()
-	req := kmsg.NewPtrMetadataRequest()
-	for _, id := range ids {
-		rt := kmsg.NewMetadataRequestTopic()
-		rt.TopicID = id
-		req.Topics = append(req.Topics, rt)
-	}
-	kresp, err := t.Do(ctx, "", req)
-	resp, _ := kresp.(*kmsg.MetadataResponse)
-	if err != nil || resp == nil {
-		return found
-	}
-	for _, rt := range resp.Topics {
-		if rt.ErrorCode == 0 && rt.Topic != nil && *rt.Topic != "" {
-			found[rt.TopicID] = *rt.Topic
-		}
-	}
-	return found
 }

@@ -76,7 +76,7 @@ func (m *machine) wakeAt() time.Time {
 		t = earliest(t, m.trust.pollBy)
 	}
 	if m.reconciling() {
-		t = earliest(t, m.own.lookup.next)
+		t = earliest(earliest(t, m.own.lookup.next), m.own.remade.by)
 	}
 	return t
 }

@@ -78,6 +78,28 @@ func TestKafkaStaticRestartKeepsItsPartitions(t *testing.T) {
 	})
 }
 
+// S-12 at group.consumer.max.size: before 4.4 the place that the restart comes for counts as taken until the
+// session of the old incarnation ends. The member must wait for it, not give up for good.
+func TestKafkaStaticRestartIntoAFullGroup(t *testing.T) {
+	cfg := plainKafka()
+	cfg.Props["group.consumer.max.size"] = "2"
+	onKafka(t, cfg, func(l *lab) {
+		l.shortSession(6*time.Second, 500*time.Millisecond)
+		l.newTopic(12)
+		session := func(c *member.ConsumerConfig) { c.Timing.SessionTimeout = 6 * time.Second }
+		a, b := l.start(l.process(), staticAs("a", session)), l.start(l.process(), staticAs("b", session))
+		l.settle(20*time.Second, 12, a, b)
+		l.must(a.stop())
+		again := l.start(l.process(), staticAs("a", session))
+		took := l.settle(30*time.Second, 12, again, b)
+		l.Logf("back after %v, %d requests, %d notices", took.Round(time.Millisecond), again.attempts(), len(again.noticed(member.NoticeWaiting)))
+		if v := l.c.Version(); (v >= "4.4") != (len(again.noticed(member.NoticeWaiting)) == 0) {
+			l.Errorf("%s: %d notices", v, len(again.noticed(member.NoticeWaiting)))
+		}
+		b.undisturbed(time.Time{})
+	})
+}
+
 // S-13: after the session the place is gone; the member must join like a new one.
 func TestKafkaStaticRestartComesTooLate(t *testing.T) {
 	onKafka(t, plainKafka(), func(l *lab) {

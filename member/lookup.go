@@ -1,0 +1,158 @@
+package member
+
+import (
+	"context"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/rollcall-go/rollcall/heartbeat"
+)
+
+const (
+	lookupTimeout = 3 * time.Second
+	knownNames    = 10_000 // topic IDs whose names are kept; then the cache starts anew
+)
+
+// lookups asks the cluster for what belongs to keys, once for all members of a client:
+// what comes while a look-up is under way goes together into the next. The lock is the scope's.
+type lookups[K comparable, V any] struct {
+	waiting []waiter[K, V]
+	running bool
+}
+
+type waiter[K comparable, V any] struct {
+	keys []K
+	done func(map[K]V) // what was found
+}
+
+// lookupNames finds the names of topic IDs.
+func (s *scope) lookupNames(c *Consumer, ids []topicID, done func(map[topicID]string)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if known := among(ids, s.names); len(known) == len(ids) {
+		done(known)
+		return
+	}
+	enqueue(s, &s.namesOf, waiter[topicID, string]{ids, done}, func(ctx context.Context, ids []topicID) map[topicID]string {
+		found := map[topicID]string{}
+		askTopics(ctx, c.transport, requestByID(ids), func(id topicID, name string) { found[id] = name })
+		s.remember(found)
+		return found
+	})
+}
+
+// remember keeps names: an ID has the same one for ever.
+func (s *scope) remember(found map[topicID]string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.names)+len(found) > knownNames {
+		clear(s.names)
+	}
+	for id, name := range found {
+		s.names[id] = name
+	}
+}
+
+// lookupIDs finds the IDs that topics have now. Nothing of it is kept.
+func (s *scope) lookupIDs(c *Consumer, names []string, done func(map[string]topicID)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	enqueue(s, &s.idsOf, waiter[string, topicID]{names, done}, func(ctx context.Context, names []string) map[string]topicID {
+		found := map[string]topicID{}
+		askTopics(ctx, c.transport, requestByName(names), func(id topicID, name string) { found[name] = id })
+		return found
+	})
+}
+
+// enqueue queues w, and starts to look if nobody does. The scope's lock is held.
+func enqueue[K comparable, V any](s *scope, l *lookups[K, V], w waiter[K, V], ask func(context.Context, []K) map[K]V) {
+	l.waiting = append(l.waiting, w)
+	if l.running {
+		return
+	}
+	l.running = true
+	ctx := s.ctx
+	s.running.Go(func() {
+		for batch := l.take(s); len(batch) > 0; batch = l.take(s) {
+			found := ask(ctx, keysOf(batch))
+			for _, w := range batch {
+				w.done(among(w.keys, found))
+			}
+		}
+	})
+}
+
+// take is what waits; without any the look-up ends.
+func (l *lookups[K, V]) take(s *scope) []waiter[K, V] {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	batch := l.waiting
+	l.waiting, l.running = nil, len(batch) > 0
+	return batch
+}
+
+func keysOf[K comparable, V any](batch []waiter[K, V]) []K {
+	seen := map[K]bool{}
+	var out []K
+	for _, w := range batch {
+		for _, k := range w.keys {
+			if !seen[k] {
+				seen[k] = true
+				out = append(out, k)
+			}
+		}
+	}
+	return out
+}
+
+func among[K comparable, V any](keys []K, from map[K]V) map[K]V {
+	out := map[K]V{}
+	for _, k := range keys {
+		if v, ok := from[k]; ok {
+			out[k] = v
+		}
+	}
+	return out
+}
+
+// requestByID asks by topic ID: Metadata version 12, Kafka 3.1.
+func requestByID(ids []topicID) *kmsg.MetadataRequest {
+	req := kmsg.NewPtrMetadataRequest()
+	for _, id := range ids {
+		rt := kmsg.NewMetadataRequestTopic()
+		rt.TopicID = id
+		req.Topics = append(req.Topics, rt)
+	}
+	return req
+}
+
+// requestByName must not make a topic that was deleted.
+func requestByName(names []string) *kmsg.MetadataRequest {
+	req := kmsg.NewPtrMetadataRequest()
+	req.AllowAutoTopicCreation = false
+	for _, name := range names {
+		rt := kmsg.NewMetadataRequestTopic()
+		rt.Topic = kmsg.StringPtr(name)
+		req.Topics = append(req.Topics, rt)
+	}
+	return req
+}
+
+// askTopics sends one Metadata request. What the broker does not know, or does not show to
+// us, is not told.
+func askTopics(ctx context.Context, t heartbeat.Transport, req *kmsg.MetadataRequest, found func(topicID, string)) {
+	defer func() { _ = recover() }() // a Transport that panics: nothing found
+	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
+	defer cancel()
+	kresp, err := t.Do(ctx, "", req)
+	resp, _ := kresp.(*kmsg.MetadataResponse)
+	if err != nil || resp == nil {
+		return
+	}
+	for _, rt := range resp.Topics {
+		if rt.ErrorCode == 0 && rt.Topic != nil && *rt.Topic != "" && rt.TopicID != (topicID{}) {
+			found(rt.TopicID, *rt.Topic)
+		}
+	}
+}
