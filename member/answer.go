@@ -108,7 +108,7 @@ func millis(ms int32) time.Duration { return time.Duration(ms) * time.Millisecon
 func (m *machine) unanswered(now time.Time, f flight, err error) {
 	sent := !errors.Is(err, heartbeat.ErrNotSent)
 	if sent {
-		m.unknown(now, f)
+		m.unknown(now, f, err)
 		if f.conn != 0 && errors.Is(err, errTimeout) {
 			m.hung = f.conn
 		}
@@ -125,10 +125,10 @@ func (m *machine) unanswered(now time.Time, f flight, err error) {
 
 // unknown: the request may have been applied, or may yet be. A join that was lost
 // may have made a member (rule 2).
-func (m *machine) unknown(now time.Time, f flight) {
+func (m *machine) unknown(now time.Time, f flight, err error) {
 	m.doubt(f, true)
 	if f.phase == heartbeat.PhaseJoin {
-		m.joins.lost(f.seq, f.conn, f.sent)
+		m.joins.lost(f.seq, f.conn, f.sent, errors.Is(err, errTimeout))
 		m.join.mine = true
 		m.join.look = m.id.InstanceID == "" // a static member's next join tells by itself
 	}

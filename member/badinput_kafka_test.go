@@ -32,7 +32,7 @@ func (p *probe) ends(limit time.Duration, hint string, targets ...error) *member
 	if !strings.Contains(err.Error(), hint) {
 		l.Errorf("the error does not say %q: %v", hint, err)
 	}
-	if s := p.m.Snapshot(); s.State != member.StateFatal || s.Err != err {
+	if s := p.m.Snapshot(); s.State != member.StateFatal || !errors.Is(s.Err, err) {
 		l.Errorf("the snapshot has %v and %v", s.State, s.Err)
 	}
 	if n := len(p.visited(member.StateFatal, time.Time{})); n != 1 {

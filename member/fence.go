@@ -109,7 +109,7 @@ func (m *machine) released(now time.Time, o heartbeat.Outcome, resp *kmsg.Consum
 		// OK: it was ourselves. Gone: nobody is there. Either way the join is next.
 		m.join.release = false
 		if o == heartbeat.OutcomeOK {
-			m.joins.left(m.id.InstanceID != "", false)
+			m.joins.left(m.id.InstanceID != "")
 		} else {
 			m.joins.gone()
 		}

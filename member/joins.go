@@ -33,10 +33,12 @@ type pendingJoin struct {
 	covered bool
 }
 
-// lost says that join seq, sent on conn, has an unknown fate.
-func (l *joinLedger) lost(seq, conn uint64, sent time.Time) {
+// lost says that join seq, sent on conn, has an unknown fate. waits: its connection is
+// not known to be dead, nor is its answer there in time, which speaks for a join that
+// waits somewhere.
+func (l *joinLedger) lost(seq, conn uint64, sent time.Time, waits bool) {
 	l.owed = true
-	l.pending = append(l.pending, pendingJoin{seq: seq, conn: conn, sent: sent, likely: l.known})
+	l.pending = append(l.pending, pendingJoin{seq: seq, conn: conn, sent: sent, likely: l.known && !waits})
 }
 
 // uncertain says that a join was answered, but so that it may have been applied.
@@ -103,10 +105,9 @@ func (l *joinLedger) expire(t time.Time) {
 }
 
 // left takes an accepted leave. away: it was a -2, after which the coordinator still
-// has the member and accepts another. crossed: it was on its way when another
-// leave was told that there is nobody, which then was its own doing, maybe.
-func (l *joinLedger) left(away, crossed bool) {
-	if !l.known && !l.away && !crossed && len(l.pending) == 1 {
+// has the member and accepts another.
+func (l *joinLedger) left(away bool) {
+	if !l.known && !l.away && len(l.pending) == 1 {
 		l.pending = nil // it must have arrived, or there would have been nobody to leave
 	}
 	l.known, l.away = false, away

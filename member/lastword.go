@@ -89,7 +89,7 @@ func (m *machine) settleFlights(now time.Time) (heartbeat.Action, bool) {
 
 func (m *machine) abandon(f *flight, conn uint64) {
 	f.abandoned, f.conn = true, conn
-	m.joins.lost(f.seq, conn, f.sent)
+	m.joins.lost(f.seq, conn, f.sent, false) // the leave follows it on its connection
 }
 
 // written: the attempt that ActProbe asked about is on the wire.
@@ -151,22 +151,24 @@ func (m *machine) leaveAnswered(now time.Time, f flight, resp *kmsg.ConsumerGrou
 	}
 	if err != nil {
 		m.lv.last = err
+		m.lv.lost = m.lv.lost || !errors.Is(err, heartbeat.ErrNotSent)
 		m.leaveAgain(now)
 		return
 	}
 	switch o := heartbeat.Classify(heartbeat.PhaseLeave, resp.ErrorCode); o {
 	case heartbeat.OutcomeOK:
 		m.lv.acked, m.lv.accepted = true, true
-		m.joins.left(f.epoch == heartbeat.EpochLeaveStatic, f.seq <= m.lv.goneSeq)
+		m.joins.left(f.epoch == heartbeat.EpochLeaveStatic)
 	case heartbeat.OutcomeGone:
 		// K1082-8: whom the coordinator does not know need not leave, unless a join can still arrive.
-		// After an accepted leave that is what the leave did, and says nothing of a join.
+		// After a leave of ours that was accepted, or may have been, or may be right now, that
+		// is what the leave did, and says nothing of a join.
 		if f.seq <= m.lv.knownSeq { // it was handled before a join whose answer was here first
 			m.leaveAgain(now)
 			return
 		}
-		m.lv.acked, m.lv.goneSeq = true, m.seq
-		if !m.lv.accepted {
+		m.lv.acked = true
+		if !m.lv.accepted && !m.lv.lost && len(m.leaveFlights()) == 0 {
 			m.joins.gone()
 		}
 	case heartbeat.OutcomeDisplaced:
@@ -249,7 +251,7 @@ func (m *machine) lastBeat(now time.Time, f flight, resp *kmsg.ConsumerGroupHear
 	case f.phase != heartbeat.PhaseJoin:
 	case errors.Is(err, heartbeat.ErrNotSent):
 	case err != nil:
-		m.joins.lost(f.seq, f.conn, f.sent)
+		m.joins.lost(f.seq, f.conn, f.sent, errors.Is(err, errTimeout))
 	case heartbeat.Classify(heartbeat.PhaseJoin, resp.ErrorCode) == heartbeat.OutcomeOK:
 		m.joins.accepted()
 	case heartbeat.Classify(heartbeat.PhaseJoin, resp.ErrorCode).Unknown():

@@ -28,7 +28,7 @@ type leaving struct {
 	acked    bool   // a coordinator has answered a leave
 	accepted bool   // and accepted it
 	knownSeq uint64 // leaves up to it were sent before a join was answered
-	goneSeq  uint64 // those up to it were sent before one was told that there is nobody
+	lost     bool   // the fate of a leave is unknown: it may have been accepted
 	last     error
 	noLeave  bool // a leave would be refused
 

@@ -117,6 +117,9 @@ func (n *simNode) checkDeadline(cb *simCallback) {
 	if !ok || m.RebalanceEnd.IsZero() || m.Epoch != n.m.epoch || n.lost() {
 		return
 	}
+	if n.own.exemptOn > 0 && n.w.now-n.own.exemptOn < n.m.cfg.Timing.RebalanceTimeout {
+		return // a late request of its own may have started the timer, and nobody told it
+	}
 	by := min(cb.by.Sub(n.local()), cb.by.Round(0).Sub(n.local().Round(0))) // by either clock
 	if by > m.RebalanceEnd.Sub(n.w.time()) {
 		n.w.fail(n, "OnRevoked may run for %v, and the coordinator evicts in %v", by, m.RebalanceEnd.Sub(n.w.time()))

@@ -26,7 +26,6 @@ type simNode struct {
 	skew    time.Duration // how much the wall clock is ahead
 	inbox   []simInput
 	planned bool
-	wake    time.Duration
 	wakeN   int
 
 	snap    Snapshot

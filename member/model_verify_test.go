@@ -188,14 +188,15 @@ func (n *simNode) seeAccepted(t *simAttempt, resp *kmsg.ConsumerGroupHeartbeatRe
 	wi := &n.wire
 	wi.accepted, wi.unaccepted, wi.unknown = n.w.now, nil, false
 	wi.epoch = resp.MemberEpoch
-	if t.arrived > n.own.exemptOn {
-		n.own.exempt = false
-	}
 	if t.full {
 		wi.refused = false
 	}
 	if resp.Assignment != nil {
 		n.own.told = normalize(resp.Assignment.Topics)
+	}
+	// What it cost is given up like anything that is revoked; only then is all as it was.
+	if t.arrived > n.own.exemptOn && n.own.owned.minus(n.own.told).len() == 0 {
+		n.own.exempt = false
 	}
 	if list := ownedList(t.hb); t.hb.Topics != nil && list.minus(n.own.unacked).len() == list.len() {
 		n.own.unacked = nil

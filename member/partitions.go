@@ -80,11 +80,3 @@ func writeRanges(sb *strings.Builder, ps []int32) {
 		i = j + 1
 	}
 }
-
-func (p Partitions) clone() Partitions {
-	out := make(Partitions, len(p))
-	for t, ps := range p {
-		out[t] = slices.Clone(ps)
-	}
-	return out
-}

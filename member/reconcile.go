@@ -28,9 +28,8 @@ type ownership struct {
 	acked      bool // the acknowledgement was accepted: the next round may begin
 	remade     remade
 
-	cb       callback
-	cbSeq    uint64
-	failedCB error
+	cb    callback
+	cbSeq uint64
 }
 
 type lookup struct {
@@ -42,11 +41,9 @@ type lookup struct {
 
 // callback is the one that runs; id 0: none.
 type callback struct {
-	id      uint64
-	what    Ownership
-	parts   topicSet
-	void    bool // what it was for is gone: fenced meanwhile
-	leaving bool // it is the last one
+	id    uint64
+	what  Ownership
+	parts topicSet
 }
 
 type (

@@ -168,7 +168,7 @@ func TestCase79_LeaveNotAllowed(t *testing.T) {
 		r.that(errors.Is(err, member.ErrLeave) && errors.Is(err, kerr.GroupAuthorizationFailed), "the reason, got %v", err)
 		r.equal("time", r.now()-start, time.Duration(0))
 		r.equal("leaves", len(m.sent(leaves)), 1)
-		r.that(m.ended(time.Second) == err, "the same error from Run")
+		r.that(errors.Is(m.ended(time.Second), err), "the same error from Run")
 	})
 }
 

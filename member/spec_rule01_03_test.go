@@ -133,6 +133,38 @@ func TestRule02_SuspectedJoin(t *testing.T) {
 	})
 }
 
+// Rule 2: two leaves are on their way, and the answer that there is nobody comes before the one that
+// accepts. The accepted one proves that the join has arrived all the same.
+func TestRule02_AnswersCross(t *testing.T) {
+	specAll(t, brokers.Config{}, func(r *rig) {
+		x := r.on(1, joins, lost)
+		r.on(1, leaves, held(350*time.Millisecond))
+		m := r.start()
+		r.until("the join", time.Second, func() bool { return r.hits(x) == 1 })
+		took := m.leaves()
+		r.that(took < time.Second, "a quick close, took %v", took)
+		ls := m.sent(leaves)
+		r.that(ls[0].ok() && !ls[1].ok() && ls[1].told < ls[0].told, "crossing answers, got %v", ls)
+	})
+}
+
+// Rule 2: a leave whose answer is lost may be why there is nobody; it says nothing of joins that
+// were seen to have arrived.
+func TestRule02_LostLeaveAfterSeenJoins(t *testing.T) {
+	specAll(t, brokers.Config{}, func(r *rig) {
+		r.on(-1, joins, lost)
+		r.on(1, leaves, lost)
+		m := r.start()
+		r.sleep(3 * time.Second)
+		r.that(len(m.sent(joins)) > 2, "several joins")
+		took := m.leaves()
+		r.that(took < time.Second, "a quick close, took %v", took)
+		for _, b := range m.sent(leaves)[1:] {
+			r.that(b.resp.ErrorCode == kerr.GroupIDNotFound.Code || b.resp.ErrorCode == kerr.UnknownMemberID.Code, "nobody there, got %v", b)
+		}
+	})
+}
+
 // Rule 2: so it is with a rejoin, of a member that the coordinator knew before.
 func TestRule02_SuspectedRejoin(t *testing.T) {
 	spec(t, brokers.Config{}, func(r *rig) {

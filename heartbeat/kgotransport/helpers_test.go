@@ -58,7 +58,7 @@ func inWorld(t *testing.T, s setup, f func(t *testing.T, w *world)) {
 		w := &world{}
 		w.Cluster = kfake.MustCluster(append([]kfake.Opt{kfake.Ports(ports...), kfake.ListenFn(vnet.Listen),
 			kfake.SeedTopics(1, "orders")}, s.cluster...)...)
-		defer w.Cluster.Close()
+		defer w.Close()
 		w.ControlKey(int16(kmsg.FindCoordinator), func(kmsg.Request) (kmsg.Response, error, bool) {
 			w.KeepControl()
 			w.find.Add(1)

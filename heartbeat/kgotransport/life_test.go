@@ -85,7 +85,7 @@ func TestUserCloseEndsWhatNobodyHolds(t *testing.T) {
 
 func TestOneTransportPerClient(t *testing.T) {
 	a, b := testClient(t), testClient(t)
-	if New(a) != New(a) || New(a) == New(b) {
+	if first := New(a); New(a) != first || New(b) == first {
 		t.Fatal("not one Transport per client")
 	}
 }

@@ -1,6 +1,7 @@
 package brokers
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -134,11 +135,11 @@ func TestAdmin(t *testing.T) {
 		r.want(send[*kmsg.ConsumerGroupHeartbeatResponse](r, static), 2, 12)
 		r.code(r.commit("A", 2, 0)[0], nil)
 		deleted, err := admin.DeleteGroups(ctx, "g")
-		if err != nil || deleted["g"].Err != kerr.NonEmptyGroup {
+		if err != nil || !errors.Is(deleted["g"].Err, kerr.NonEmptyGroup) {
 			r.Fatalf("got %v, %v", deleted["g"].Err, err)
 		}
 		left, err := admin.LeaveGroup(ctx, kadm.LeaveGroup("g").InstanceIDs("i1", "i9"))
-		if err != nil || left["i1"].Err != nil || left["i9"].Err != kerr.UnknownMemberID {
+		if err != nil || left["i1"].Err != nil || !errors.Is(left["i9"].Err, kerr.UnknownMemberID) {
 			r.Fatalf("got %+v, %v", left, err)
 		}
 		r.code(r.beat("A", 2).ErrorCode, kerr.UnknownMemberID)
