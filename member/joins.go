@@ -17,6 +17,7 @@ import "time"
 //     join keeps it at one.
 type joinLedger struct {
 	pending []pendingJoin
+	unsure  bool // a join was answered, and may have made it so: nobody knows
 	known   bool // a settled join (or an accepted heartbeat) made the coordinator know us
 	owed    bool // a join may have been applied since the last leave that was final
 	away    bool // by a -2, and nothing is known of since
@@ -42,14 +43,14 @@ func (l *joinLedger) lost(seq, conn uint64, sent time.Time, waits bool) {
 }
 
 // uncertain says that a join was answered, but so that it may have been applied.
-func (l *joinLedger) uncertain() { l.owed = true }
+func (l *joinLedger) uncertain() { l.owed, l.unsure = true, true }
 
 // accepted says that a join or a heartbeat was accepted: the coordinator knows us.
-func (l *joinLedger) accepted() { l.known, l.owed, l.away = true, true, false }
+func (l *joinLedger) accepted() { l.known, l.unsure, l.owed, l.away = true, false, true, false }
 
 // gone says that the coordinator does not know us (UNKNOWN_MEMBER_ID and the like).
 func (l *joinLedger) gone() {
-	l.known = false
+	l.known, l.unsure = false, false
 	for i := range l.pending {
 		l.pending[i].likely = false // it was not there when we looked
 	}
@@ -61,6 +62,7 @@ func (l *joinLedger) looked(member bool) {
 	switch {
 	case !member:
 		l.gone()
+	case l.unsure: // that one made it known, maybe, and not the one that is pending
 	case !l.known && len(l.pending) == 1:
 		l.pending, l.known = nil, true
 	}
@@ -86,7 +88,7 @@ func (l *joinLedger) settled(seq uint64, applied bool) {
 // withdrawn says that join seq was never written.
 func (l *joinLedger) withdrawn(seq uint64) {
 	l.pending = drop(l.pending, func(p pendingJoin) bool { return p.seq == seq })
-	l.owed = l.known || len(l.pending) > 0
+	l.owed = l.known || l.unsure || len(l.pending) > 0
 }
 
 // covered says that a leave with number seq was written on conn: a join before it
@@ -107,10 +109,10 @@ func (l *joinLedger) expire(t time.Time) {
 // left takes an accepted leave. away: it was a -2, after which the coordinator still
 // has the member and accepts another.
 func (l *joinLedger) left(away bool) {
-	if !l.known && !l.away && len(l.pending) == 1 {
+	if !l.known && !l.unsure && !l.away && len(l.pending) == 1 {
 		l.pending = nil // it must have arrived, or there would have been nobody to leave
 	}
-	l.known, l.away = false, away
+	l.known, l.unsure, l.away = false, false, away
 	l.owed = len(l.pending) > 0
 }
 
