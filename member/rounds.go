@@ -33,7 +33,7 @@ func (m *machine) callbackDone(now time.Time, v inCallback) {
 	switch {
 	case m.own.losing: // reconcile goes on with OnLost, or with what follows it
 	case m.lv.asked:
-		if cb.what == Revoked { // the coordinator waits for the word, or evicts
+		if cb.what != Assigned { // the coordinator waits for the word, or evicts
 			m.own.revoked = true
 			m.delta.Changed(heartbeat.FieldOwned)
 		}

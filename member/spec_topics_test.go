@@ -88,6 +88,22 @@ func TestGoneTopicIsRevoked(t *testing.T) {
 	}
 }
 
+// Rule 17: the coordinator waits for the word that what was lost is given up, also from a member that leaves
+// meanwhile, or it evicts it while its last OnRevoked runs.
+func TestRecreatedTopicWhileLeaving(t *testing.T) {
+	specAll(t, brokers.Config{Topics: map[string]int32{"orders": 3, "again": 2}}, func(r *rig) {
+		m := r.join(topics("again", "orders"), quiet, onLost(sleeps(8*time.Second)), onRevoked(sleeps(7*time.Second)))
+		r.sleep(time.Minute)
+		r.remake("again", 2)
+		n := len(m.sent(acks))
+		r.sleep(2 * interval) // OnLost runs
+		m.leaves()
+		m.called("assigned again[0-1] orders[0-2]; lost again[0-1]; revoked orders[0-2]")
+		told := m.sent(acks)[n:]
+		r.that(len(told) > 0 && len(told[len(told)-1].req.Topics) == 1, "the word that it is given up, got %v", told)
+	})
+}
+
 // A look-up that hangs does not keep the partitions from their next owner for longer than a second.
 func TestGoneTopicLookUpHangs(t *testing.T) {
 	spec(t, brokers.Config{Topics: map[string]int32{"orders": 3, "gone": 2}}, func(r *rig) {
