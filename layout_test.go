@@ -31,6 +31,7 @@ var mayImport = map[string][]string{
 	"internal/scenarios":     {"membertest/coordinator", "membertest/brokers", "internal/kafkatest"},
 	"examples/quickstart":    {"heartbeat", "heartbeat/kgotransport", "member", "membertest/brokers", "membertest/coordinator"},
 	"examples/consumer":      {"heartbeat", "member", "membertest/brokers", "membertest/coordinator"},
+	"examples/topologyctl":   {"heartbeat", "heartbeat/kgotransport", "topology"},
 }
 
 // mayDepend are the modules that production code may import.
@@ -40,6 +41,7 @@ var mayDepend = map[string][]string{
 	"membertest/brokers":     {"github.com/twmb/franz-go/pkg/kfake", "github.com/twmb/franz-go/pkg/kadm", "github.com/twmb/franz-go/pkg/kversion"},
 	"internal/scenarios":     {"github.com/twmb/franz-go/pkg/kversion"},
 	"examples/consumer":      {"golang.org/x/sync/errgroup"},
+	"examples/topologyctl":   {"github.com/twmb/franz-go/pkg/kadm"},
 	"internal/kafkatest":     {"github.com/twmb/franz-go/pkg/kadm", "github.com/twmb/franz-go/pkg/sasl/plain", "go.uber.org/goleak"},
 	"membertest":             {"github.com/twmb/franz-go/pkg/kfake"},
 }
@@ -49,7 +51,7 @@ var mayDepend = map[string][]string{
 var pure = []string{
 	"heartbeat/classify.go", "heartbeat/delta.go", "heartbeat/early.go", "heartbeat/request_consumer.go", "heartbeat/schedule.go", "heartbeat/waves.go",
 	"member/answer.go", "member/assignment.go", "member/doubt.go", "member/faults.go", "member/fence.go", "member/joins.go", "member/lastword.go", "member/leave.go",
-	"member/machine.go", "member/reconcile.go", "member/rounds.go", "member/send.go", "member/siblings.go", "member/subscribe.go",
+	"member/machine.go", "member/reconcile.go", "member/remade.go", "member/rounds.go", "member/send.go", "member/siblings.go", "member/subscribe.go",
 	"member/transitions.go", "member/trust.go", "internal/backoff/backoff.go",
 }
 
