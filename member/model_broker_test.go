@@ -76,8 +76,8 @@ func (n *simNode) lateJoin(t *simAttempt) {
 	switch {
 	case n.w.now-t.sent > n.m.cfg.Timing.LeaveTimeout, cutShort, lv.noLeave, n.m.leaveEpoch() == 0:
 	default:
-		// A leave that is right behind it on its connection will do, unless it is refused.
-		n.w.after(time.Second, func() {
+		// A leave that is right behind it on its connection will do, once it arrives, unless it is refused.
+		n.w.at(max(n.w.now, t.conn.busy)+time.Second, func() {
 			if n.w.c.HasMember(simGroup, n.m.id.MemberID) && !n.refusedLeave && !n.own.liedTo {
 				n.w.fail(n, "a join that was sent %v ago makes a ghost", n.w.now-t.sent)
 			}

@@ -75,14 +75,14 @@ func TestKafkaJavaApplicationIsReset(t *testing.T) {
 			l.Errorf("check does not name what differs: %s", out)
 		}
 		l.ctl(exitRefused, "check", group, "-epoch", "1", "-allow-update", next)
-		l.ctl(exitRefused, "reset", group, "-yes", "-wait", "1ms", "-save", l.file("live"))
+		l.ctl(exitRefused, "reset", group, "-yes", "-wait", "1ms", "-save", l.file("live"), next)
 
 		time.Sleep(time.Second) // a commit interval
 		l.must(app.Stop())
 		l.shown(group, nobody)
-		l.Logf("%s", l.ctl(exitDone, "reset", group, "-dry-run", "-save", l.file("dry")))
-		l.ctl(exitRefused, "reset", group, "-save", l.file("offsets")) // the terminal has ended
-		l.Logf("%s", l.ctl(exitDone, "reset", group, "-yes", "-save", l.file("offsets")))
+		l.Logf("%s", l.ctl(exitDone, "reset", group, "-dry-run", "-save", l.file("dry"), next))
+		l.ctl(exitRefused, "reset", group, "-save", l.file("offsets"), next) // the terminal has ended
+		l.Logf("%s", l.ctl(exitDone, "reset", group, "-yes", "-save", l.file("offsets"), next))
 		l.produce(topic, 30, 40)
 		again := l.java(group, topic, "two")
 		l.must(again.Wait(l.ctx, func(lines []string) bool { return len(records(lines)) >= 10 }))

@@ -10,7 +10,7 @@
 //	topologyctl graph      [-format dot|mermaid] FILE.json
 //	topologyctl graph      [-format dot|mermaid] -description FILE.json
 //	topologyctl graph      [-format dot|mermaid] -brokers B -group G
-//	topologyctl reset      -brokers B -group G [-save FILE] [-dry-run] [-yes]
+//	topologyctl reset      -brokers B -group G [-save FILE] [-dry-run] [-yes] [-epoch N] [NEW.json]
 //
 // Flags come before files. A file is a topology in the JSON form of package
 // topology; "-" is standard input. What was asked for is on stdout, everything

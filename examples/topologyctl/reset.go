@@ -12,6 +12,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/rollcall-go/rollcall/topology"
 )
 
 // resetting is one run of reset.
@@ -23,21 +25,33 @@ type resetting struct {
 	dryRun bool
 	yes    bool
 	wait   time.Duration
+
+	topology *topology.Topology // to make the group with; nil: the first member does
+	epoch    topology.Epoch
+	mustSeed bool // the brokers need that
 }
 
 // reset is the migration way of brokers that cannot change a topology: only deleting
 // the group frees it, and only the committed offsets have to outlive that. Each step
 // is on disk before the next one begins, and running the command again goes on from there.
 func reset(ctx context.Context, p *program, args []string) error {
-	f := p.flags("reset", "")
+	f := p.flags("reset", "[NEW.json: the topology to make the group with, which brokers of 4.1 need]")
 	f.ofGroup()
 	r := &resetting{program: p}
 	f.StringVar(&r.file, "save", "", "`file` for the committed offsets; also how a run that broke off is finished (default \"GROUP-offsets.json\")")
 	f.BoolVar(&r.dryRun, "dry-run", false, "say what would be done, and change nothing")
 	f.BoolVar(&r.yes, "yes", false, "do not ask before the group is deleted")
 	f.DurationVar(&r.wait, "wait", 5*time.Minute, "how long to wait until the group is empty; stop the members yourself")
-	if err := f.read(args, 0); err != nil {
+	f.Var(&r.epoch, "epoch", "topology `epoch` of the group that is made anew, with a file")
+	if err := f.read(args, 0, 1); err != nil {
 		return err
+	}
+	if f.NArg() == 1 {
+		t, err := load[topology.Topology](p, f.Arg(0))
+		if err != nil {
+			return err
+		}
+		r.topology = &t
 	}
 	g, err := f.connect()
 	if err != nil {
@@ -50,6 +64,9 @@ func reset(ctx context.Context, p *program, args []string) error {
 	}
 	s, err := readSaved(r.file, g.group)
 	if err != nil {
+		return err
+	}
+	if r.mustSeed, err = r.needsSeed(ctx); err != nil {
 		return err
 	}
 	return r.run(ctx, s)
@@ -76,9 +93,17 @@ func (r *resetting) run(ctx context.Context, s *saved) error {
 			return err
 		}
 	}
+	if err := r.wantFile(); err != nil {
+		return err
+	}
 	if r.dryRun {
-		r.say("would restore the offsets of %s", r.file)
+		r.say("would make the group anew, and restore the offsets of %s", r.file)
 		return nil
+	}
+	if r.topology != nil {
+		if err := r.seed(ctx, s); err != nil {
+			return err
+		}
 	}
 	if err := r.restore(ctx, s); err != nil {
 		return err
@@ -119,6 +144,9 @@ func (r *resetting) save(ctx context.Context, before *saved) (s *saved, gone boo
 	case !d.Exists:
 		return nil, false, refused("there is no streams group %q", r.group)
 	}
+	if err := r.wantFile(); err != nil {
+		return nil, false, err
+	}
 	now, err := r.committed(ctx)
 	if err != nil {
 		return nil, false, err
@@ -143,6 +171,13 @@ func (r *resetting) save(ctx context.Context, before *saved) (s *saved, gone boo
 	}
 	r.say("saved %d offsets in %s", len(now), r.file)
 	return s, false, nil
+}
+
+func (r *resetting) wantFile() error {
+	if r.mustSeed && r.topology == nil {
+		return refused("brokers of 4.1 do not make a streams group where offsets are: name the file of the new topology. Nothing was changed")
+	}
+	return nil
 }
 
 // empty waits until the group has no members. A dry run does not wait.
