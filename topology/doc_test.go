@@ -41,6 +41,11 @@ func TestGuideNamesTestsThatExist(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	commands, err := filepath.Glob("../examples/topologyctl/*_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files = append(files, commands...)
 	var code strings.Builder
 	for _, f := range files {
 		b, err := os.ReadFile(f)
