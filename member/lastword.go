@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	hedgeAfter = 200 * time.Millisecond // no answer to a leave: another on another connection
+	hedgeAfter = 200 * time.Millisecond // no answer to a leave: another on another connection; see hedgeIn
 	shortWatch = 600 * time.Millisecond // leaves are repeated for this long where a late join is unlikely
 	maxHedges  = 3
 )
@@ -54,7 +54,7 @@ func (m *machine) nextLeave(now time.Time) heartbeat.Action {
 	}
 	m.lv.due = time.Time{}
 	if m.lv.hedges < maxHedges {
-		m.lv.hedgeAt = now.Add(hedgeAfter)
+		m.lv.hedgeAt = now.Add(m.hedgeIn())
 	}
 	a := m.send(now, heartbeat.PhaseLeave, epoch, 0, ReasonLeave)
 	a.Avoid = m.lv.avoid
@@ -108,10 +108,17 @@ func (m *machine) written(now time.Time, seq, conn uint64) {
 	}
 }
 
+// hedgeIn is hedgeAfter give or take a quarter. Members that close together would all open
+// a connection at once, and a broker drops what does not fit into its backlog of 50
+// (socket.listen.backlog.size): each waits a second for the next try of its kernel.
+func (m *machine) hedgeIn() time.Duration {
+	return hedgeAfter*3/4 + time.Duration(m.aux.rand.Int64N(int64(hedgeAfter/2)))
+}
+
 // hedge: the leave has no answer yet. If it is written, another one goes out on
 // another connection: an answer that is held there must not hold the close.
 func (m *machine) hedge(now time.Time) heartbeat.Action {
-	m.lv.hedgeAt = now.Add(hedgeAfter)
+	m.lv.hedgeAt = now.Add(m.hedgeIn())
 	for i := len(m.flights) - 1; i >= 0; i-- {
 		if f := m.flights[i]; f.phase == heartbeat.PhaseLeave && !f.release {
 			return heartbeat.Action{Kind: heartbeat.ActProbe, Seq: f.seq, Keep: true}
