@@ -17,16 +17,16 @@ func diff(ctx context.Context, p *program, args []string) error {
 	if err := f.read(args, 1, 2); err != nil {
 		return err
 	}
-	to, err := load[topology.Topology](p, f.Arg(f.NArg()-1))
+	to, err := load[topology.Topology](p, f.files[len(f.files)-1])
 	if err != nil {
 		return err
 	}
 	var c topology.Comparison
-	if f.NArg() == 2 {
+	if len(f.files) == 2 {
 		if f.group != "" {
 			return usage("either two files, or -group and one file")
 		}
-		from, err := load[topology.Topology](p, f.Arg(0))
+		from, err := load[topology.Topology](p, f.files[0])
 		if err != nil {
 			return err
 		}
@@ -105,7 +105,7 @@ func nextEpoch(ctx context.Context, p *program, args []string) error {
 	if err := f.read(args, 1); err != nil {
 		return err
 	}
-	own, err := load[topology.Topology](p, f.Arg(0))
+	own, err := load[topology.Topology](p, f.files[0])
 	if err != nil {
 		return err
 	}
@@ -137,6 +137,7 @@ func check(ctx context.Context, p *program, args []string) error {
 	f.ofGroup()
 	var epoch topology.Epoch
 	var guard topology.Guard
+	f.Var(&epoch, "topology-epoch", "as -epoch")
 	f.Var(&epoch, "epoch", "topology `epoch` of the member; the environment variable TOPOLOGY_EPOCH if not given, and 0 without one")
 	f.BoolVar(&guard.AllowUpdate, "allow-update", false, "let an epoch pass that is newer by one, where the broker can update")
 	f.BoolVar(&guard.AllowSkip, "allow-skip", false, "let any newer epoch pass, where the broker can update")
@@ -144,11 +145,11 @@ func check(ctx context.Context, p *program, args []string) error {
 	if err := f.read(args, 1); err != nil {
 		return err
 	}
-	own, err := load[topology.Topology](p, f.Arg(0))
+	own, err := load[topology.Topology](p, f.files[0])
 	if err != nil {
 		return err
 	}
-	if !f.given("epoch") {
+	if !f.given("epoch") && !f.given("topology-epoch") {
 		if epoch, err = topology.EpochFromEnv("TOPOLOGY_EPOCH"); err != nil {
 			return usage("%w", err)
 		}
@@ -206,7 +207,7 @@ func graph(ctx context.Context, p *program, args []string) error {
 		return usage("-format %q: wanted dot or mermaid", *format)
 	}
 	sources := 0
-	for _, has := range []bool{f.NArg() == 1, *description != "", f.group != ""} {
+	for _, has := range []bool{len(f.files) == 1, *description != "", f.group != ""} {
 		if has {
 			sources++
 		}
@@ -235,8 +236,8 @@ func (f *flags) drawable(ctx context.Context, p *program, description string) (d
 	switch {
 	case description != "":
 		return load[topology.Description](p, description)
-	case f.NArg() == 1:
-		return load[topology.Topology](p, f.Arg(0))
+	case len(f.files) == 1:
+		return load[topology.Topology](p, f.files[0])
 	}
 	g, err := f.connect()
 	if err != nil {

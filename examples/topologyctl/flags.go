@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,6 +20,7 @@ type flags struct {
 	brokers string
 	group   string
 	timeout time.Duration
+	files   []string
 }
 
 func (p *program) flags(name, files string) *flags {
@@ -38,19 +40,28 @@ func (f *flags) ofGroup() {
 	f.DurationVar(&f.timeout, "timeout", 15*time.Second, "how long to try to get an answer from the brokers")
 }
 
-// read parses args, which are flags and then as many files as said.
+// read parses args: flags, and as many files as said, in any order.
 func (f *flags) read(args []string, files ...int) error {
-	if err := f.Parse(args); errors.Is(err, flag.ErrHelp) {
-		return err
-	} else if err != nil {
-		return usage("%w", err)
-	}
-	for _, n := range files {
-		if f.NArg() == n {
-			return nil
+	f.Func("topology", "a topology `file`, which may as well stand alone", func(s string) error {
+		f.files = append(f.files, s)
+		return nil
+	})
+	for {
+		if err := f.Parse(args); errors.Is(err, flag.ErrHelp) {
+			return err
+		} else if err != nil {
+			return usage("%w", err)
 		}
+		if f.NArg() == 0 {
+			break
+		}
+		f.files = append(f.files, f.Arg(0))
+		args = f.Args()[1:]
 	}
-	return usage("%d files given, %v wanted (flags come before files)", f.NArg(), files)
+	if !slices.Contains(files, len(f.files)) {
+		return usage("%d files given, %v wanted: %v", len(f.files), files, f.files)
+	}
+	return nil
 }
 
 // wantGroup reports every flag that is missing.

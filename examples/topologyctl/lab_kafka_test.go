@@ -21,7 +21,12 @@ import (
 // onStreams runs f on each version that has streams groups.
 func onStreams(t *testing.T, f func(l *lab)) {
 	t.Helper()
-	kafkatest.EachConfig(t, kafkatest.Config{}, func(t *testing.T, c *kafkatest.Cluster) {
+	onStreamsWith(t, kafkatest.Config{}, f)
+}
+
+func onStreamsWith(t *testing.T, cfg kafkatest.Config, f func(l *lab)) {
+	t.Helper()
+	kafkatest.EachConfig(t, cfg, func(t *testing.T, c *kafkatest.Cluster) {
 		if strings.HasPrefix(c.Version(), "4.0.") {
 			t.Skip("Kafka 4.0 has no streams groups")
 		}

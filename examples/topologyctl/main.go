@@ -12,7 +12,7 @@
 //	topologyctl graph      [-format dot|mermaid] -brokers B -group G
 //	topologyctl reset      -brokers B -group G [-save FILE] [-dry-run] [-yes] [-epoch N] [NEW.json]
 //
-// Flags come before files. A file is a topology in the JSON form of package
+// Flags and files may stand in any order. A file is a topology in the JSON form of package
 // topology; "-" is standard input. What was asked for is on stdout, everything
 // else on stderr. "topologyctl COMMAND -h" lists the flags of a command.
 //

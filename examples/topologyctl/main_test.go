@@ -81,6 +81,9 @@ func TestNoBrokerIsNoVerdict(t *testing.T) {
 
 func TestDiffOfFiles(t *testing.T) {
 	count, table := data+"golden/java-count.json", data+"golden/java-table.json"
+	if out, _ := ctl(t, exitRefused, "diff", count, "-json", "-topology", table); !strings.Contains(out, `"verdict": "different"`) {
+		t.Errorf("%s", out)
+	}
 	if out, _ := ctl(t, exitDone, "diff", count, count); !strings.HasPrefix(out, "same: t1-") {
 		t.Errorf("%s", out)
 	}

@@ -42,16 +42,19 @@ func reset(ctx context.Context, p *program, args []string) error {
 	f.BoolVar(&r.dryRun, "dry-run", false, "say what would be done, and change nothing")
 	f.BoolVar(&r.yes, "yes", false, "do not ask before the group is deleted")
 	f.DurationVar(&r.wait, "wait", 5*time.Minute, "how long to wait until the group is empty; stop the members yourself")
+	f.Var(&r.epoch, "topology-epoch", "as -epoch")
 	f.Var(&r.epoch, "epoch", "topology `epoch` of the group that is made anew, with a file")
 	if err := f.read(args, 0, 1); err != nil {
 		return err
 	}
-	if f.NArg() == 1 {
-		t, err := load[topology.Topology](p, f.Arg(0))
+	if len(f.files) == 1 {
+		t, err := load[topology.Topology](p, f.files[0])
 		if err != nil {
 			return err
 		}
 		r.topology = &t
+	} else if r.epoch != 0 {
+		return usage("-epoch is for a file, and there is none")
 	}
 	g, err := f.connect()
 	if err != nil {
