@@ -170,8 +170,6 @@ func (m *machine) startSendingLeave(now time.Time) {
 	if m.state != StateFatal {
 		m.to(now, StateLeaving, nil)
 	}
-	// A join older than LeaveTimeout is taken for lost: the stated bound of rule 2.
-	m.joins.expire(now.Add(-m.cfg.Timing.LeaveTimeout))
 }
 
 // left is the end of LEAVING.

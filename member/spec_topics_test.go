@@ -109,16 +109,7 @@ func TestGoneTopicLookUpHangs(t *testing.T) {
 	spec(t, brokers.Config{Topics: map[string]int32{"orders": 3, "gone": 2}}, func(r *rig) {
 		m := r.join(topics("gone", "orders"), quiet)
 		r.sleep(time.Minute)
-		var at cell[time.Duration]
-		r.c.Kfake().ControlKey(int16(kmsg.Metadata), func(req kmsg.Request) (kmsg.Response, error, bool) {
-			r.c.Kfake().KeepControl()
-			q := req.(*kmsg.MetadataRequest)
-			if len(q.Topics) > 0 && q.Topics[0].Topic != nil && *q.Topics[0].Topic == "gone" {
-				at.set(r.now())
-				r.c.Kfake().SleepControl(func() { time.Sleep(20 * time.Second) })
-			}
-			return nil, nil, false
-		})
+		at := r.hangs("gone")
 		r.remake("gone", 2)
 		r.until("the question", time.Minute, func() bool { return at.get() > 0 })
 		r.sleep(900 * time.Millisecond)
@@ -127,6 +118,82 @@ func TestGoneTopicLookUpHangs(t *testing.T) {
 		m.called("assigned gone[0-1] orders[0-2]; revoked gone[0-1]")
 		r.sleep(time.Minute)
 		r.settled(m)
+	})
+}
+
+// hangs makes look-ups by name take 20 s, and tells when the first one came.
+func (r *rig) hangs(topic string) *cell[time.Duration] {
+	var at cell[time.Duration]
+	r.c.Kfake().ControlKey(int16(kmsg.Metadata), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		r.c.Kfake().KeepControl()
+		q := req.(*kmsg.MetadataRequest)
+		if len(q.Topics) > 0 && q.Topics[0].Topic != nil && *q.Topics[0].Topic == topic {
+			at.set(r.now())
+			r.c.Kfake().SleepControl(func() { time.Sleep(20 * time.Second) })
+		}
+		return nil, nil, false
+	})
+	return &at
+}
+
+// What happens while the question is open goes first: a leave, a fence, another subscription, the topic's return.
+func TestGoneTopicMeanwhile(t *testing.T) {
+	for name, c := range map[string]struct {
+		do   func(r *rig, m *mem)
+		want string
+	}{
+		"it leaves": {func(_ *rig, m *mem) { m.leaves() }, "revoked gone[0-1] orders[0-2]"},
+		"it is fenced": {func(r *rig, m *mem) {
+			r.on(1, steady, code(kerr.FencedMemberEpoch.Code))
+			m.Wake()
+		}, "lost gone[0-1] orders[0-2]; assigned none; assigned gone[0-1] orders[0-2]"},
+		"it is not wanted any more": {func(r *rig, m *mem) {
+			r.equal("SetTopics", m.SetTopics(r.Context(), "orders"), error(nil))
+		}, "revoked gone[0-1]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			spec(t, brokers.Config{Topics: map[string]int32{"orders": 3, "gone": 2}}, func(r *rig) {
+				m := r.join(topics("gone", "orders"), quiet)
+				r.sleep(time.Minute)
+				at := r.hangs("gone")
+				r.remake("gone", 2)
+				r.until("the question", time.Minute, func() bool { return at.get() > 0 })
+				c.do(r, m)
+				r.sleep(2 * time.Minute)
+				m.called("assigned gone[0-1] orders[0-2]; " + c.want)
+			})
+		})
+	}
+}
+
+// Each member of a client loses its own share, and asks once at most.
+func TestRecreatedTopicOfManyMembers(t *testing.T) {
+	spec(t, brokers.Config{Topics: map[string]int32{"again": 30}}, func(r *rig) {
+		var ms []*mem
+		for range 10 {
+			ms = append(ms, r.start(topics("again")))
+		}
+		r.settled(ms...)
+		n := r.byName(false)
+		r.remake("again", 20)
+		for _, m := range ms {
+			m.Wake()
+		}
+		r.until("told", time.Minute, func() bool { return len(ms[0].told().owned) > 1 })
+		r.settled(ms...)
+		for _, m := range ms {
+			lost := 0
+			for _, o := range m.told().owned {
+				if o.What == member.Revoked && o.Delta.Len() == 3 {
+					r.Errorf("revoked %v", o.Delta)
+				}
+				if o.What == member.Lost {
+					lost += o.Delta.Len()
+				}
+			}
+			r.equal("lost", lost, 3)
+		}
+		r.that(n.get() <= 10, "a look-up a member at most, got %d", n.get())
 	})
 }
 
