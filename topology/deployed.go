@@ -37,9 +37,9 @@ func (d Deployed) known() bool { return d.Exists && d.Epoch >= 0 }
 // type is [ErrOtherType].
 //
 // Source: measured on 4.1.2 to 4.4.0. Versions from 4.2 on show the topology always; 4.1
-// shows none while the group is NotReady or Empty. StreamsTopology and
-// ConfiguredSubtopology (4.4.0) sort all lists, and put the number of partitions that was
-// worked out in place of 0 once the group is ready.
+// shows none of a group that is NotReady, nor of one that was emptied before it was
+// ready. StreamsTopology and ConfiguredSubtopology (4.4.0) sort all lists, and put the
+// number of partitions that was worked out in place of 0 once the group is ready.
 func FromDescribe(g kmsg.StreamsGroupDescribeResponseGroup) (Deployed, error) {
 	var message string
 	if g.ErrorMessage != nil {

@@ -20,7 +20,8 @@ type groupView struct {
 	State           string             `json:"state,omitempty"`
 	Epoch           int32              `json:"epoch"`
 	AssignmentEpoch int32              `json:"assignment_epoch"`
-	TopologyEpoch   topology.Epoch     `json:"topology_epoch"` // -1: not shown
+	TopologyEpoch   topology.Epoch     `json:"topology_epoch"`     // -1: not shown
+	ShownID         topology.ID        `json:"shown_id,omitempty"` // of Topology; members log another where the broker hides a part
 	Topology        *topology.Topology `json:"topology,omitempty"`
 	Members         []memberView       `json:"members"`
 }
@@ -86,6 +87,9 @@ func view(name string, g kmsg.StreamsGroupDescribeResponseGroup, d topology.Depl
 	}
 	v.State, v.Epoch, v.AssignmentEpoch = g.State, g.Epoch, g.AssignmentEpoch
 	v.TopologyEpoch, v.Topology = d.Epoch, d.Topology
+	if d.Topology != nil {
+		v.ShownID = d.Topology.ID()
+	}
 	for _, m := range g.Members {
 		mv := memberView{
 			MemberID: m.MemberID, InstanceID: text(m.InstanceID), RackID: text(m.RackID), ProcessID: m.ProcessID,
@@ -135,9 +139,9 @@ func (v groupView) text(w io.Writer) {
 	}
 	fmt.Fprintf(w, "group %s: %s, epoch %d, assignment epoch %d, topology epoch %v\n", v.Group, v.State, v.Epoch, v.AssignmentEpoch, v.TopologyEpoch)
 	if v.Topology == nil {
-		fmt.Fprintln(w, "topology: not shown (4.1 shows none while a group is NotReady or Empty)")
+		fmt.Fprintln(w, "topology: not shown (4.1 shows none until a group is ready)")
 	} else {
-		fmt.Fprintln(w, "topology, as shown (lists sorted, no copartition groups, partitions as worked out):")
+		fmt.Fprintf(w, "topology, as shown (lists sorted, no copartition groups, partitions as worked out): %s\n", v.ShownID)
 		for _, s := range v.Topology.Subtopologies {
 			fmt.Fprintf(w, "  subtopology %s: reads %s\n", s.ID, list(append(slices.Clone(s.SourceTopics), infos(s.RepartitionSourceTopics)...)))
 			if len(s.RepartitionSinkTopics) > 0 {

@@ -20,7 +20,7 @@
 //
 // 0: same, or done. 1: different, refused, or there is no such streams group. 2:
 // wrong flags, or a file that cannot be used. 3: cannot tell: no broker answers, a
-// right is missing, or the broker does not show it.
+// right is missing, or the broker does not show it. "go run" makes a 1 of 2 and 3: build it.
 package main
 
 import (
@@ -112,7 +112,7 @@ func (p *program) ended(command string, err error) int {
 	switch {
 	case err == nil, errors.Is(err, flag.ErrHelp):
 		return exitDone
-	case err == error(errDifferent):
+	case errors.Is(err, errDifferent):
 		return exitRefused
 	case errors.As(err, &e):
 		fmt.Fprintf(p.log, "topologyctl %s: %v\n", command, err)

@@ -66,7 +66,7 @@ func TestUsage(t *testing.T) {
 func TestNoBrokerIsNoVerdict(t *testing.T) {
 	count := data + "golden/java-count.json"
 	for _, c := range []string{"describe", "next-epoch", "check", "diff", "graph", "reset"} {
-		args := []string{c, "-brokers", "127.0.0.1:1", "-group", "g", "-timeout", "300ms"}
+		args := []string{c, "-brokers", "127.0.0.1:1", "-group", "g", "-timeout", "100ms"}
 		switch c {
 		case "next-epoch", "check", "diff":
 			args = append(args, count)

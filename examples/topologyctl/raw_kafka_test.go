@@ -61,6 +61,42 @@ func (l *lab) join(group, id string, topo topology.Topology, epoch topology.Epoc
 	})
 }
 
+// joined is a join that is accepted.
+func (l *lab) joined(group, id string, topo topology.Topology, epoch topology.Epoch) *rawMember {
+	l.Helper()
+	m, resp := l.join(group, id, topo, epoch)
+	if resp.ErrorCode != 0 {
+		l.Fatalf("join of %s with epoch %v: code %d %s", id, epoch, resp.ErrorCode, text(resp.ErrorMessage))
+	}
+	return m
+}
+
+// commit commits offsets 100, 101, ... of the first partitions of a topic.
+func (m *rawMember) commit(topic string, partitions int32) {
+	m.l.Helper()
+	req := kmsg.NewPtrOffsetCommitRequest()
+	req.Group, req.MemberID, req.Generation = m.group, m.id, m.epoch
+	rt := kmsg.NewOffsetCommitRequestTopic()
+	rt.Topic = topic
+	for p := range partitions {
+		rp := kmsg.NewOffsetCommitRequestTopicPartition()
+		rp.Partition, rp.Offset, rp.LeaderEpoch, rp.Metadata = p, int64(100+p), -1, kmsg.StringPtr(fmt.Sprint("note ", p))
+		rt.Partitions = append(rt.Partitions, rp)
+	}
+	ids, err := m.l.c.Admin().ListTopics(m.l.ctx, topic) // version 10 has IDs for names
+	m.l.must(err)
+	rt.TopicID = ids[topic].ID
+	req.Topics = append(req.Topics, rt)
+	resp, err := req.RequestWith(m.l.ctx, m.l.cl)
+	m.l.must(err)
+	if len(resp.Topics) != 1 || len(resp.Topics[0].Partitions) != int(partitions) {
+		m.l.Fatalf("answer to a commit: %+v", resp)
+	}
+	for _, p := range resp.Topics[0].Partitions {
+		m.l.must(kerr.ErrorForCode(p.ErrorCode))
+	}
+}
+
 // holds tells which tasks the member has.
 func (m *rawMember) holds() *kmsg.StreamsGroupHeartbeatResponse {
 	return m.beat(m.epoch, func(req *kmsg.StreamsGroupHeartbeatRequest) {
@@ -121,111 +157,68 @@ func TestKafkaAccidentalRollbackIsRefused(t *testing.T) {
 		oldFile, newFile := l.write("old.json", counter(group, topic, "one")), l.write("new.json", counter(group, topic, "two"))
 		var ms []*rawMember
 		for i := range 19 {
-			m, resp := l.join(group, fmt.Sprintf("member-%02d", i), l.topo(newFile), 5)
-			if resp.ErrorCode != 0 {
-				l.Fatalf("join: code %d", resp.ErrorCode)
-			}
-			ms = append(ms, m)
+			ms = append(ms, l.joined(group, fmt.Sprintf("member-%02d", i), l.topo(newFile), 5))
 		}
 		l.untilTasks(8, ms...)
 		before := l.shown(group, stable)
 		if len(before.Members) != 19 || before.TopologyEpoch != 5 {
 			l.Fatalf("%d members at topology epoch %v", len(before.Members), before.TopologyEpoch)
 		}
-		for _, why := range []string{"S-32: the old image", "S-33: and does not know that it is a rejoin"} {
-			out := l.ctl(exitRefused, "check", group, "-epoch", "4", oldFile)
-			if !strings.Contains(out, topology.ErrRollback.Error()) || !strings.Contains(out, "own epoch 4, group epoch 5") {
-				l.Errorf("%s: %s", why, out)
-			}
-		}
-		l.ctl(exitRefused, "check", group, "-epoch", "4", newFile)
-		l.ctl(exitDone, "check", group, "-epoch", "5", newFile)
-		l.ctl(exitDone, "check", group, "-epoch", "4", "-allow-rollback", oldFile)
-		if out := l.ctl(exitRefused, "check", group, "-epoch", "5", oldFile); !strings.Contains(out, topology.ErrMismatch.Error()) {
-			l.Errorf("S-37: %s", out)
-		}
-		l.Setenv("TOPOLOGY_EPOCH", "4")
-		l.ctl(exitRefused, "check", group, oldFile)
-
+		l.guards(group, oldFile, newFile)
 		l.untilTasks(8, ms...)
 		after := l.shown(group, stable)
 		if after.Epoch != before.Epoch || len(after.Members) != 19 || after.TopologyEpoch != 5 {
 			l.Errorf("the group was %v, is %v", before.Epoch, after.Epoch)
 		}
 		// What would have been: the broker takes it.
-		stale, resp := l.join(group, "member-old", l.topo(oldFile), 4)
-		if resp.ErrorCode != 0 {
-			l.Errorf("the broker itself refuses a lower epoch with code %d", resp.ErrorCode)
-		}
-		stale.leave()
+		l.joined(group, "member-old", l.topo(oldFile), 4).leave()
 		for _, m := range ms {
 			m.leave()
 		}
 	})
 }
 
-// S-31 with raw members: the offsets are the same after, also those of a run that broke off at each stage, and the
-// group takes another topology.
+// guards asks for members of all kinds that want to join a group at epoch 5.
+func (l *lab) guards(group, oldFile, newFile string) {
+	l.Helper()
+	for _, why := range []string{"S-32: the old image", "S-33: and does not know that it is a rejoin"} {
+		out := l.ctl(exitRefused, "check", group, "-epoch", "4", oldFile)
+		if !strings.Contains(out, topology.ErrRollback.Error()) || !strings.Contains(out, "own epoch 4, group epoch 5") {
+			l.Errorf("%s: %s", why, out)
+		}
+	}
+	l.ctl(exitRefused, "check", group, "-epoch", "4", newFile)
+	l.ctl(exitDone, "check", group, "-epoch", "5", newFile)
+	l.ctl(exitDone, "check", group, "-epoch", "4", "-allow-rollback", oldFile)
+	if out := l.ctl(exitRefused, "check", group, "-epoch", "5", oldFile); !strings.Contains(out, topology.ErrMismatch.Error()) {
+		l.Errorf("S-37: %s", out)
+	}
+	if out := l.ctl(exitRefused, "check", group, "-epoch", "6", "-allow-update", oldFile); !strings.Contains(out, topology.ErrUpdate.Error()) {
+		l.Errorf("S-30: %s", out)
+	}
+	l.Setenv("TOPOLOGY_EPOCH", "4")
+	l.ctl(exitRefused, "check", group, oldFile)
+}
+
+// S-31 with raw members: the offsets are the same after, also those of a run that broke off, and the group takes
+// another topology.
 func TestKafkaRawGroupIsReset(t *testing.T) {
 	onStreams(t, func(l *lab) {
 		group, topic := l.group("raw")
 		oldFile, newFile := l.write("old.json", counter(group, topic, "one")), l.write("new.json", counter(group, topic, "two"))
-		m, resp := l.join(group, "member", l.topo(oldFile), 3)
-		if resp.ErrorCode != 0 {
-			l.Fatalf("join: code %d", resp.ErrorCode)
-		}
+		m := l.joined(group, "member", l.topo(oldFile), 3)
 		l.untilTasks(8, m)
 		if p := l.plan(group, newFile); !p.Bump || p.Epoch != 4 || p.InPlace {
 			l.Errorf("plan: %+v", p)
 		}
-		req := kmsg.NewPtrOffsetCommitRequest()
-		req.Group, req.MemberID, req.Generation = group, m.id, m.epoch
-		rt := kmsg.NewOffsetCommitRequestTopic()
-		rt.Topic = topic
-		for p := range int32(3) {
-			rp := kmsg.NewOffsetCommitRequestTopicPartition()
-			rp.Partition, rp.Offset, rp.LeaderEpoch, rp.Metadata = p, int64(100+p), -1, kmsg.StringPtr(fmt.Sprint("note ", p))
-			rt.Partitions = append(rt.Partitions, rp)
-		}
-		req.Topics = append(req.Topics, rt)
-		req.SetVersion(9)
-		ids, err := kadm.NewClient(l.cl).ListTopics(l.ctx, topic)
-		l.must(err)
-		req.Topics[0].TopicID = ids[topic].ID
-		cresp, err := req.RequestWith(l.ctx, l.cl)
-		l.must(err)
-		for _, p := range cresp.Topics[0].Partitions {
-			l.must(kerr.ErrorForCode(p.ErrorCode))
-		}
+		m.commit(topic, 3)
 		m.leave()
+		l.breaksOff(group, newFile)
 
-		save := l.file("offsets")
-		args, gone := []string{"-save", save}, "deleted already"
-		if l.c.Version() < "4.2" {
-			if out := l.ctl(exitRefused, "reset", group, "-yes", "-save", save); !strings.Contains(out, "Nothing was changed") {
-				l.Errorf("%s", out)
-			}
-			args = append(args, "-epoch", "4", newFile)
-		}
-		l.ctl(exitRefused, "reset", group, args...) // saved, and not confirmed
-		l.must(kadmError(kadm.NewClient(l.cl).DeleteGroup(l.ctx, group)))
-		out := l.ctl(exitDone, "reset", group, args...) // the group is gone: nothing to ask
-		if !strings.Contains(out, gone) || !strings.Contains(out, "restored 3 offsets") {
-			l.Errorf("%s", out)
-		}
-		l.ctl(exitUsage, "reset", group, args...)
-		l.ctl(exitUsage, "reset", group+"x", args...)
-		if l.c.Version() >= "4.2" {
-			l.ctl(exitRefused, "reset", group, "-save", l.file("again")) // offsets are no streams group
-		}
-
-		next, resp := l.join(group, "member", l.topo(newFile), 4)
-		if resp.ErrorCode != 0 {
-			l.Fatalf("join with the new topology: code %d %s", resp.ErrorCode, text(resp.ErrorMessage))
-		}
+		next := l.joined(group, "member", l.topo(newFile), 4)
 		l.untilTasks(8, next)
 		l.ctl(exitDone, "check", group, "-epoch", "4", newFile)
-		got, err := kadm.NewClient(l.cl).FetchOffsets(l.ctx, group)
+		got, err := l.c.Admin().FetchOffsets(l.ctx, group)
 		l.must(err)
 		for p := range int32(3) {
 			if o, ok := got.Lookup(topic, p); !ok || o.At != int64(100+p) || o.Metadata != fmt.Sprint("note ", p) {
@@ -234,6 +227,31 @@ func TestKafkaRawGroupIsReset(t *testing.T) {
 		}
 		next.leave()
 	})
+}
+
+// breaksOff is a reset that is not confirmed, then one that dies after the delete, and one that finishes it. It has
+// the file of the new topology only where the brokers need it.
+func (l *lab) breaksOff(group, newFile string) {
+	l.Helper()
+	save := l.file("offsets")
+	args := []string{"-save", save}
+	if l.c.Version() < "4.2" {
+		if out := l.ctl(exitRefused, "reset", group, "-yes", "-save", save); !strings.Contains(out, "Nothing was changed") {
+			l.Errorf("%s", out)
+		}
+		args = append(args, "-epoch", "4", newFile)
+	}
+	l.ctl(exitRefused, "reset", group, args...) // saved, and not confirmed
+	l.must(kadmError(l.c.Admin().DeleteGroup(l.ctx, group)))
+	out := l.ctl(exitDone, "reset", group, args...) // the group is gone: nothing to ask
+	if !strings.Contains(out, "deleted already") || !strings.Contains(out, "restored 3 offsets") {
+		l.Errorf("%s", out)
+	}
+	l.ctl(exitUsage, "reset", group, args...)
+	l.ctl(exitUsage, "reset", group+"x", args...)
+	if l.c.Version() >= "4.2" {
+		l.ctl(exitRefused, "reset", group, "-save", l.file("again")) // offsets are no streams group
+	}
 }
 
 func kadmError(r kadm.DeleteGroupResponse, err error) error { return errors.Join(err, r.Err) }

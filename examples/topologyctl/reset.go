@@ -150,30 +150,35 @@ func (r *resetting) save(ctx context.Context, before *saved) (s *saved, gone boo
 	if err := r.wantFile(); err != nil {
 		return nil, false, err
 	}
+	if err := r.visible(ctx, d.Topology); err != nil {
+		return nil, false, err
+	}
 	now, err := r.committed(ctx)
 	if err != nil {
 		return nil, false, err
 	}
 	if before != nil {
-		if missing, other := before.changes(now, true); len(missing)+len(other) > 0 {
-			return nil, false, refused("the group has committed since %s was written; move the file away and begin anew:\n  %s",
-				r.file, strings.Join(append(missing, other...), "\n  "))
-		}
-		return before, false, nil
+		return before, false, r.unchanged(before, now)
 	}
-	s = &saved{Group: r.group, Stage: stageSaved, At: time.Now().UTC(), TopologyEpoch: d.Epoch, Topology: d.Topology, Offsets: now}
+	s, err = r.write(d, now)
+	return s, false, err
+}
+
+// write has the offsets in the file, or says them in a dry run, which is nil.
+func (r *resetting) write(d topology.Deployed, now []savedOffset) (*saved, error) {
+	s := &saved{Group: r.group, Stage: stageSaved, At: time.Now().UTC(), TopologyEpoch: d.Epoch, Topology: d.Topology, Offsets: now}
 	for _, o := range now {
 		r.say("  %s/%d at %d", o.Topic, o.Partition, o.Offset)
 	}
 	if r.dryRun {
 		r.say("would save these %d offsets in %s, delete the group and restore them", len(now), r.file)
-		return nil, false, nil
+		return nil, nil
 	}
 	if err := s.write(r.file); err != nil {
-		return nil, false, &exit{exitRefused, fmt.Errorf("nothing was changed: %w", err)}
+		return nil, &exit{exitRefused, fmt.Errorf("nothing was changed: %w", err)}
 	}
 	r.say("saved %d offsets in %s", len(now), r.file)
-	return s, false, nil
+	return s, nil
 }
 
 func (r *resetting) wantFile() error {
@@ -211,23 +216,6 @@ func (r *resetting) empty(ctx context.Context) (kmsg.StreamsGroupDescribeRespons
 	}
 }
 
-// committed is what the group has committed, transactions that are under way settled.
-func (r *resetting) committed(ctx context.Context) ([]savedOffset, error) {
-	ctx, cancel := context.WithTimeout(ctx, r.timeout)
-	defer cancel()
-	rs, err := r.adm.FetchOffsets(kadm.RequireStable(ctx), r.group)
-	if err == nil {
-		err = rs.Error()
-	}
-	if errors.Is(err, kerr.GroupIDNotFound) {
-		return []savedOffset{}, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("committed offsets: %w", err)
-	}
-	return toSaved(rs), nil
-}
-
 // delete asks, looks once more, and deletes. Brokers refuse it for a group that has members.
 func (r *resetting) delete(ctx context.Context, s *saved) error {
 	if r.dryRun {
@@ -241,9 +229,11 @@ func (r *resetting) delete(ctx context.Context, s *saved) error {
 	if err != nil {
 		return err
 	}
-	if missing, other := s.changes(now, true); len(missing)+len(other) > 0 {
-		return refused("the group has committed meanwhile; nothing was changed. Move %s away and begin anew:\n  %s",
-			r.file, strings.Join(append(missing, other...), "\n  "))
+	if err := r.unchanged(s, now); err != nil {
+		return err
+	}
+	if err := r.writable(ctx, s); err != nil {
+		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
@@ -277,7 +267,7 @@ func (r *resetting) restore(ctx context.Context, s *saved) error {
 	if err != nil {
 		return err
 	}
-	missing, other := s.changes(now, true)
+	missing, other := s.changes(now)
 	if len(other) > 0 {
 		return refused("members were started before the offsets were back, and have committed; decide yourself:\n  %s", strings.Join(other, "\n  "))
 	}
@@ -293,7 +283,7 @@ func (r *resetting) restore(ctx context.Context, s *saved) error {
 	if now, err = r.committed(ctx); err != nil {
 		return err
 	}
-	if missing, other := s.changes(now, true); len(missing)+len(other) > 0 {
+	if missing, other := s.changes(now); len(missing)+len(other) > 0 {
 		return refused("the offsets were not restored as saved; run this again: missing %v, other %v", missing, other)
 	}
 	r.say("restored %d offsets", len(s.Offsets))

@@ -22,6 +22,7 @@ import (
 // broker is a cluster that has offsets, and a streams group on top, which kfake does not know.
 type broker struct {
 	t       *testing.T
+	c       *kfake.Cluster
 	cl      *kgo.Client
 	adm     *kadm.Client
 	group   kmsg.StreamsGroupDescribeResponseGroup
@@ -47,11 +48,14 @@ func newBroker(t *testing.T) *broker {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &broker{t: t, cl: cl, adm: kadm.NewClient(cl), exists: true, save: filepath.Join(t.TempDir(), "offsets"), topo: topo}
+	b := &broker{t: t, c: c, cl: cl, adm: kadm.NewClient(cl), exists: true, save: filepath.Join(t.TempDir(), "offsets"), topo: topo}
 	b.group = recorded(t, "describe-count.json")
 	b.group.Group, b.group.State, b.group.Members = "g", "Empty", nil
 	c.ControlKey(int16(kmsg.DeleteGroups), func(kmsg.Request) (kmsg.Response, error, bool) {
 		c.KeepControl()
+		if s, err := readSaved(b.save, "g"); err != nil || s == nil || s.Stage == "" || len(s.Offsets) != 3 {
+			t.Errorf("the group is deleted, and the file has %+v, %v", s, err)
+		}
 		b.deletes++
 		b.exists = false
 		return nil, nil, false

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/rollcall-go/rollcall/heartbeat/kgotransport"
@@ -26,9 +25,11 @@ func (l *lab) allow(typ kmsg.ACLResourceType, name string, ops ...kmsg.ACLOperat
 	}
 }
 
-// resetAs runs a reset as a user.
-func (l *lab) resetAs(cl *kgo.Client, group, save string, topo *topology.Topology) (string, error) {
+// resetAs runs a reset as a user, with a client that has not seen anything yet.
+func (l *lab) resetAs(user, group, save string, topo *topology.Topology) (string, error) {
 	l.Helper()
+	cl := l.c.ClientAs(user)
+	defer cl.Close()
 	var out strings.Builder
 	r := &resetting{
 		program: &program{strings.NewReader(""), &out, io.Discard}, adm: kadm.NewClient(cl), file: save, yes: true, topology: topo,
@@ -59,23 +60,17 @@ func TestKafkaRightsAreMissedBeforeTheDelete(t *testing.T) {
 		hidden := seen + "-hidden"
 		l.must(l.c.CreateTopic(l.ctx, hidden, 1))
 		topo := topology.Topology{Subtopologies: []topology.Subtopology{{ID: "0", SourceTopics: []string{seen, hidden}}}}
-		m, resp := l.join(group, "member", topo, 0)
-		if resp.ErrorCode != 0 {
-			l.Fatalf("join: code %d", resp.ErrorCode)
-		}
-		m.leave()
+		l.joined(group, "member", topo, 0).leave()
 		offsets := kadm.Offsets{}
 		offsets.AddOffset(seen, 0, 7, -1)
 		offsets.AddOffset(hidden, 0, 9, -1)
 		l.must(l.c.Admin().CommitAllOffsets(l.ctx, group, offsets))
 
-		alice := l.c.ClientAs(kafkatest.Alice)
-		l.Cleanup(alice.Close)
 		l.allow(kmsg.ACLResourceTypeGroup, group, kmsg.ACLOperationRead, kmsg.ACLOperationDelete)
 		l.allow(kmsg.ACLResourceTypeTopic, seen, kmsg.ACLOperationRead)
 		for _, right := range []kmsg.ACLOperation{kmsg.ACLOperationDescribe, kmsg.ACLOperationRead} {
 			save := l.file(right.String())
-			out, err := l.resetAs(alice, group, save, &topo)
+			out, err := l.resetAs(kafkatest.Alice, group, save, &topo)
 			l.Logf("without %v: %v\n%s", right, err, out)
 			if at := l.positions(group); err == nil || at[seen] != 7 || at[hidden] != 9 {
 				l.Errorf("without %v on a topic: %v, the offsets are %v", right, err, at)
@@ -86,7 +81,7 @@ func TestKafkaRightsAreMissedBeforeTheDelete(t *testing.T) {
 			}
 			l.allow(kmsg.ACLResourceTypeTopic, hidden, right)
 		}
-		out, err := l.resetAs(alice, group, l.file("all"), &topo)
+		out, err := l.resetAs(kafkatest.Alice, group, l.file("all"), &topo)
 		if at := l.positions(group); err != nil || at[seen] != 7 || at[hidden] != 9 || !strings.Contains(out, "deleted the group") {
 			l.Errorf("with all rights: %v, the offsets are %v\n%s", err, at, out)
 		}

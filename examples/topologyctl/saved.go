@@ -65,9 +65,9 @@ func (s saved) offsets() kadm.Offsets {
 	return out
 }
 
-// changes says where the offsets of a group are not those of the file. extra: also those
+// changes says where the offsets of a group are not those of the file. other has also those
 // that the file does not have.
-func (s saved) changes(now []savedOffset, extra bool) (missing, other []string) {
+func (s saved) changes(now []savedOffset) (missing, other []string) {
 	type key struct {
 		topic     string
 		partition int32
@@ -87,10 +87,8 @@ func (s saved) changes(now []savedOffset, extra bool) (missing, other []string) 
 			other = append(other, fmt.Sprintf("%s/%d is at %d, saved at %d", o.Topic, o.Partition, n.Offset, o.Offset))
 		}
 	}
-	if extra {
-		for k, n := range has {
-			other = append(other, fmt.Sprintf("%s/%d is at %d, and not in the file", k.topic, k.partition, n.Offset))
-		}
+	for k, n := range has {
+		other = append(other, fmt.Sprintf("%s/%d is at %d, and not in the file", k.topic, k.partition, n.Offset))
 	}
 	slices.Sort(other)
 	return missing, other

@@ -81,7 +81,7 @@ func (r *resetting) clear(ctx context.Context, s *saved) error {
 	if err != nil {
 		return err
 	}
-	if _, other := s.changes(now, true); len(other) > 0 {
+	if _, other := s.changes(now); len(other) > 0 {
 		return refused("there is a group %q of another type, with offsets of its own:\n  %s", r.group, strings.Join(other, "\n  "))
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.timeout)

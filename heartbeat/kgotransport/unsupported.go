@@ -16,7 +16,7 @@ func since(key int16) string {
 			" (3.7 to 3.9 have it as early access, if group.coordinator.rebalance.protocols names consumer)"
 	case kmsg.StreamsGroupHeartbeat, kmsg.StreamsGroupDescribe:
 		return "it needs Kafka 4.2 or later with the feature streams.version at 1" +
-			" (4.1 has it as early access, if group.coordinator.rebalance.protocols names streams)"
+			" (4.1 has it as early access, with unstable.api.versions.enable, unstable.feature.versions.enable and streams.version at 1)"
 	}
 	return "it needs a newer broker"
 }
