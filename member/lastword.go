@@ -161,6 +161,7 @@ func (m *machine) leaveAnswered(now time.Time, f flight, resp *kmsg.ConsumerGrou
 	if err != nil {
 		m.lv.last = err
 		m.lv.lost = m.lv.lost || !errors.Is(err, heartbeat.ErrNotSent)
+		m.lv.acked = m.lv.accepted // a join may have arrived since an answer that there is nobody
 		m.leaveAgain(now)
 		return
 	}
@@ -188,7 +189,7 @@ func (m *machine) leaveAnswered(now time.Time, f flight, resp *kmsg.ConsumerGrou
 		m.lv.last, m.lv.until = m.refusedError(f, resp), now
 		return
 	default:
-		m.lv.last = m.refusedError(f, resp)
+		m.lv.last, m.lv.acked = m.refusedError(f, resp), m.lv.accepted
 		m.leaveAgain(now)
 		return
 	}

@@ -165,6 +165,21 @@ func TestRule02_LostLeaveAfterSeenJoins(t *testing.T) {
 	})
 }
 
+// Rule 2: that nobody is there was true for a while; a join that was missing then may have arrived when
+// no leave got through any more. Then Run says that it does not know.
+func TestRule02_NobodyThenNoAnswer(t *testing.T) {
+	spec(t, brokers.Config{}, func(r *rig) {
+		x := r.on(-1, joins, dropped)
+		r.on(1, leaves, func(_ *wire, _ request, apply func() response) (response, error) { return apply(), nil })
+		r.on(-1, leaves, code(kerr.NotCoordinator.Code))
+		m := r.start(timing(func(t *member.Timing) { t.LeaveTimeout = 4 * time.Second }))
+		r.until("the join", time.Second, func() bool { return r.hits(x) == 1 })
+		m.cancel()
+		e := m.failed(5*time.Second, member.ErrLeave, kerr.NotCoordinator)
+		r.that(e.Advice != "", "advice")
+	})
+}
+
 // Rule 2: so it is with a rejoin, of a member that the coordinator knew before.
 func TestRule02_SuspectedRejoin(t *testing.T) {
 	spec(t, brokers.Config{}, func(r *rig) {
