@@ -199,6 +199,9 @@ func (m *machine) looked(now time.Time, in heartbeat.Input) {
 		return // nothing learnt: the ledger stays on the safe side
 	}
 	m.joins.answered(in.Seq, in.Conn)
+	if m.lv.sending {
+		return // a leave of ours may be why we are not there, or be behind the look
+	}
 	code := resp.ErrorCode
 	for _, g := range resp.Groups {
 		if g.ErrorCode != 0 {
