@@ -36,8 +36,6 @@ func (m *machine) nextLeave(now time.Time) heartbeat.Action {
 	if a, ok := m.settleFlights(now); ok {
 		return a
 	}
-	// A join older than LeaveTimeout is taken for lost: the stated bound of rule 2.
-	m.joins.expire(now.Add(-m.cfg.Timing.LeaveTimeout))
 	epoch := m.leaveEpoch()
 	if epoch == 0 || !m.joins.owed || !now.Before(m.lv.until) {
 		m.left(now)
@@ -194,7 +192,9 @@ func (m *machine) leaveAnswered(now time.Time, f flight, resp *kmsg.ConsumerGrou
 		return
 	}
 	m.lv.hedgeAt = time.Time{}
-	m.joins.expire(now.Add(-m.cfg.Timing.LeaveTimeout))
+	// A join that was older than LeaveTimeout when this leave went out is taken for lost: the
+	// stated bound of rule 2. (Not when its answer came: the join may have arrived between.)
+	m.joins.expire(f.sent.Add(-m.cfg.Timing.LeaveTimeout))
 	switch s := m.joins.suspicion(); {
 	case s == noJoin, s == likelyNot && !now.Before(m.lv.sendFrom.Add(shortWatch)):
 		m.left(now)

@@ -170,6 +170,7 @@ func (m *machine) startSendingLeave(now time.Time) {
 	if m.state != StateFatal {
 		m.to(now, StateLeaving, nil)
 	}
+	m.joins.expire(now.Add(-m.cfg.Timing.LeaveTimeout)) // as in leaveAnswered
 }
 
 // left is the end of LEAVING.
