@@ -7,6 +7,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/rollcall-go/rollcall/heartbeat"
 	"github.com/rollcall-go/rollcall/membertest/coordinator"
 )
 
@@ -78,7 +79,8 @@ func (n *simNode) lateJoin(t *simAttempt) {
 	default:
 		// A leave that is right behind it on its connection will do, once it arrives, unless it is refused.
 		n.w.at(max(n.w.now, t.conn.busy)+time.Second, func() {
-			if n.w.c.HasMember(simGroup, n.m.id.MemberID) && !n.refusedLeave && !n.own.liedTo {
+			// (A -2 keeps the place: it is away, and no ghost.)
+			if m, here := n.w.group().Member(n.m.id.MemberID); here && m.Epoch != heartbeat.EpochLeaveStatic && !n.refusedLeave && !n.own.liedTo {
 				n.w.fail(n, "a join that was sent %v ago makes a ghost", n.w.now-t.sent)
 			}
 		})
