@@ -87,8 +87,11 @@ func (r *relay) deliver(v any) {
 	switch i := v.(type) {
 	case StateInfo:
 		level := slog.LevelInfo
-		if i.To == StateFatal {
+		switch i.To {
+		case StateFatal:
 			level = slog.LevelError
+		case StateFenced, StateStale: // all that was owned is lost
+			level = slog.LevelWarn
 		}
 		r.say(level, "rollcall: state", i)
 		call(r.hooks.State, i)

@@ -1,6 +1,11 @@
 package member
 
-import "time"
+import (
+	"errors"
+	"time"
+)
+
+var errUntrusted = errors.New("no heartbeat was accepted in time: the session may be over")
 
 // trusting is what the member knows of its session, which the coordinator keeps
 // and never tells.
@@ -72,7 +77,9 @@ func (m *machine) checkTrust(now time.Time) {
 	t.ranOut = true
 	m.emit(outEvent, TrustInfo{Event: m.event(now), Last: t.last})
 	if m.cfg.SelfFence && m.state.InGroup() && m.state != StatePrepareLeaving {
-		m.loseAll(now, nil)
+		e := m.errorf("heartbeat", 0, "", errUntrusted)
+		e.Advice = "SelfFence: what was owned is lost, and the member joins again"
+		m.loseAll(now, e)
 	}
 }
 
