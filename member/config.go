@@ -46,8 +46,8 @@ type Timing struct {
 	// 25 s: Kubernetes gives a pod 30 s.
 	ShutdownTimeout time.Duration
 	// MaxPollInterval is the longest time between two calls of Alive; past it the
-	// member leaves and is STALE until the next one. Default: off. Java:
-	// max.poll.interval.ms, in its role as the application's liveness.
+	// member leaves, then OnLost runs, and it is STALE until the next one. Default: off,
+	// as is a negative one. Java: max.poll.interval.ms, in its role as the application's liveness.
 	MaxPollInterval time.Duration
 	// EarlyBeats is how many extra heartbeats a member may send per target change
 	// that it takes part in, so as not to wait for its interval when

@@ -17,8 +17,9 @@ type Snapshot struct {
 	Unresolved int
 	// LastHeartbeat is when the last accepted heartbeat was sent.
 	LastHeartbeat time.Time
-	// TrustedUntil is LastHeartbeat + SessionTimeout less a margin: until then
-	// nobody else can own the assignment. Zero when not in the group.
+	// TrustedUntil is LastHeartbeat + SessionTimeout less a margin (a tenth of it, at most
+	// 3 s), and no later than the end of the rebalance timeout while something is to be
+	// given up: until then nobody else can own the assignment. Zero when not in the group.
 	TrustedUntil time.Time
 	// Err is what Run returns; set in StateFatal.
 	Err error

@@ -14,11 +14,11 @@ import (
 )
 
 // Verifier checks all members that share it, on the wire and at their callbacks,
-// against the rules in section 4 of docs/design.md. It knows nothing of the
+// against the rules in docs/protocol.md. It knows nothing of the
 // members' insides and nothing of the coordinator: only what is asked, what is
 // answered, and what hooks tell. It reports only what is surely wrong.
 //
-// The rules, by their numbers, and 0 for what section 3 says of the loop:
+// The rules, by their numbers, and 0 for what docs/design.md says of the loop:
 //
 //	 0  one heartbeat in flight (a leave may follow it); legal state transitions
 //	 1  form and constancy of the member ID and the instance ID
@@ -62,7 +62,7 @@ type memberKey struct{ group, id string }
 
 // Violation is a rule that a member broke.
 type Violation struct {
-	Rule   int // its number in section 4 of docs/design.md
+	Rule   int // its number in docs/protocol.md
 	Member member.Identity
 	Detail string
 }

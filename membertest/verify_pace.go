@@ -31,7 +31,7 @@ type paceLife struct {
 	lastEpoch int32       // the epoch in the last HeartbeatInfo
 }
 
-// ruleOneInFlight: rule 0, section 3. The heartbeat just before a -2 may follow one
+// ruleOneInFlight: rule 0, the loop. The heartbeat just before a -2 may follow one
 // that was given up (rule 3).
 func (w *watch) ruleOneInFlight(a *attempt) {
 	if len(w.flying) > 0 {
