@@ -261,16 +261,7 @@ func TestKafkaOtherGroupsAreLeftAlone(t *testing.T) {
 	onStreams(t, func(l *lab) {
 		group, topic := l.group("consumers")
 		file := l.write("file.json", counter(group, topic, "one"))
-		req := kmsg.NewPtrConsumerGroupHeartbeatRequest()
-		req.Group, req.MemberID, req.RebalanceTimeoutMillis = group, "someone", 60000
-		req.SubscribedTopicNames, req.Topics = []string{topic}, []kmsg.ConsumerGroupHeartbeatRequestTopic{}
-		for ; ; time.Sleep(100 * time.Millisecond) {
-			kresp, err := kgotransport.New(l.cl).Do(l.ctx, group, req)
-			l.must(l.ctx.Err())
-			if resp, ok := kresp.(*kmsg.ConsumerGroupHeartbeatResponse); err == nil && ok && resp.ErrorCode == 0 {
-				break
-			}
-		}
+		l.consume(group, topic, 0)
 		for _, args := range [][]string{{"describe"}, {"check", file}, {"next-epoch", file}, {"diff", file}, {"reset", "-yes", "-save", l.file("x")}} {
 			if out := l.ctl(exitRefused, args[0], group, args[1:]...); !strings.Contains(out, topology.ErrOtherType.Error()) {
 				l.Errorf("%v: %s", args, out)

@@ -99,6 +99,9 @@ func (r *resetting) run(ctx context.Context, s *saved) error {
 	if err := r.wantFile(); err != nil {
 		return err
 	}
+	if err := r.notTaken(ctx); err != nil {
+		return err
+	}
 	if r.dryRun {
 		r.say("would make the group anew, and restore the offsets of %s", r.file)
 		return nil
