@@ -31,7 +31,7 @@ var mayImport = map[string][]string{
 	"internal/scenarios":     {"membertest/coordinator", "membertest/brokers", "internal/kafkatest"},
 	"examples/quickstart":    {"heartbeat", "heartbeat/kgotransport", "member", "membertest/brokers", "membertest/coordinator"},
 	"examples/consumer":      {"heartbeat", "member", "membertest/brokers", "membertest/coordinator"},
-	"examples/topologyctl":   {"heartbeat", "heartbeat/kgotransport", "topology"},
+	"examples/topologyctl":   {"heartbeat", "heartbeat/kgotransport", "internal/backoff", "topology"},
 }
 
 // mayDepend are the modules that production code may import.

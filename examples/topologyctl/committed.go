@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -15,23 +14,39 @@ import (
 func (r *resetting) committed(ctx context.Context) ([]savedOffset, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
-	for {
-		rs, err := r.adm.FetchOffsets(kadm.RequireStable(ctx), r.group)
-		if err == nil {
+	var rs kadm.OffsetResponses
+	err := again(ctx, steady, func() (retry bool, err error) {
+		if rs, err = r.adm.FetchOffsets(kadm.RequireStable(ctx), r.group); err == nil {
 			err = rs.Error()
 		}
-		switch {
-		case err == nil:
-			return toSaved(rs), nil
-		case errors.Is(err, kerr.GroupIDNotFound):
-			return []savedOffset{}, nil
-		case !errors.Is(err, kerr.UnstableOffsetCommit):
-			return nil, fmt.Errorf("committed offsets: %w", err)
-		}
-		select {
-		case <-ctx.Done():
-			return nil, fmt.Errorf("committed offsets: %w", err)
-		case <-time.After(200 * time.Millisecond):
-		}
+		return errors.Is(err, kerr.UnstableOffsetCommit), err
+	})
+	switch {
+	case err == nil:
+		return toSaved(rs), nil
+	case errors.Is(err, kerr.GroupIDNotFound):
+		return []savedOffset{}, nil
 	}
+	return nil, fmt.Errorf("committed offsets: %w", err)
+}
+
+// commit writes the saved offsets, in a group that nobody is in.
+func (r *resetting) commit(ctx context.Context, s *saved) error {
+	ctx, cancel := context.WithTimeout(ctx, r.timeout)
+	defer cancel()
+	// Source: a commit without a member ID, at generation -1, is taken for a group that is
+	// not there or empty: OffsetMetadataManager.validateOffsetCommit, Kafka 4.x.
+	return r.adm.CommitAllOffsets(ctx, r.group, s.offsets())
+}
+
+// drop deletes the group. One that is not there is no error: the answer to an attempt
+// before may have been lost.
+func (r *resetting) drop(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, r.timeout)
+	defer cancel()
+	resp, err := r.adm.DeleteGroup(ctx, r.group)
+	if err = errors.Join(err, resp.Err); errors.Is(err, kerr.GroupIDNotFound) {
+		return nil
+	}
+	return err
 }

@@ -86,6 +86,10 @@ func (p *program) tellText(c topology.Comparison, to topology.ID) {
 	for _, change := range c.Changes {
 		fmt.Fprintln(p.out, " ", change)
 	}
+	p.tellHidden(c)
+}
+
+func (p *program) tellHidden(c topology.Comparison) {
 	for _, h := range c.Hidden {
 		fmt.Fprintln(p.out, "  not shown, so not compared:", h)
 	}
@@ -137,8 +141,7 @@ func check(ctx context.Context, p *program, args []string) error {
 	f.ofGroup()
 	var epoch topology.Epoch
 	var guard topology.Guard
-	f.Var(&epoch, "topology-epoch", "as -epoch")
-	f.Var(&epoch, "epoch", "topology `epoch` of the member; the environment variable TOPOLOGY_EPOCH if not given, and 0 without one")
+	f.epoch(&epoch, "topology `epoch` of the member; the environment variable TOPOLOGY_EPOCH if not given, and 0 without one")
 	f.BoolVar(&guard.AllowUpdate, "allow-update", false, "let an epoch pass that is newer by one, where the broker can update")
 	f.BoolVar(&guard.AllowSkip, "allow-skip", false, "let any newer epoch pass, where the broker can update")
 	f.BoolVar(&guard.AllowRollback, "allow-rollback", false, "let an older epoch pass")
@@ -159,32 +162,29 @@ func check(ctx context.Context, p *program, args []string) error {
 		return err
 	}
 	defer g.cl.Close()
-	return p.verdict(own, epoch)(guard.Ask(ctx, own, epoch, g.deployed))
+	found, err := guard.Ask(ctx, own, epoch, g.deployed)
+	return p.verdict(own, epoch, found, err)
 }
 
 // verdict says how the guard has judged.
-func (p *program) verdict(own topology.Topology, epoch topology.Epoch) func(topology.Finding, error) error {
-	return func(found topology.Finding, err error) error {
-		var e *topology.GuardError
-		switch {
-		case errors.As(err, &e):
-			for _, change := range e.Changes { // the error names the first ones only
-				fmt.Fprintln(p.out, change)
-			}
-			return &exit{exitRefused, err}
-		case errors.Is(err, topology.ErrOtherType):
-			return &exit{exitRefused, err}
-		case err != nil:
-			return err
-		case found.Notice != nil:
-			return &exit{exitNotKnown, found.Notice}
+func (p *program) verdict(own topology.Topology, epoch topology.Epoch, found topology.Finding, err error) error {
+	var e *topology.GuardError
+	switch {
+	case errors.As(err, &e):
+		for _, change := range e.Changes { // the error names the first ones only
+			fmt.Fprintln(p.out, change)
 		}
-		fmt.Fprintf(p.out, "may join: %s with epoch %v, group %v at epoch %v\n", own.ID(), epoch, found.Verdict, found.Deployed.Epoch)
-		for _, h := range found.Hidden {
-			fmt.Fprintln(p.out, "  not shown, so not compared:", h)
-		}
-		return nil
+		return &exit{exitRefused, err}
+	case errors.Is(err, topology.ErrOtherType):
+		return &exit{exitRefused, err}
+	case err != nil:
+		return err
+	case found.Notice != nil:
+		return &exit{exitNotKnown, found.Notice}
 	}
+	fmt.Fprintf(p.out, "may join: %s with epoch %v, group %v at epoch %v\n", own.ID(), epoch, found.Verdict, found.Deployed.Epoch)
+	p.tellHidden(found.Comparison)
+	return nil
 }
 
 // given reports whether a flag is on the command line.

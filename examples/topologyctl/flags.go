@@ -40,6 +40,12 @@ func (f *flags) ofGroup() {
 	f.DurationVar(&f.timeout, "timeout", 15*time.Second, "how long to try to get an answer from the brokers")
 }
 
+// epoch adds the flags for a topology epoch.
+func (f *flags) epoch(e *topology.Epoch, usage string) {
+	f.Var(e, "topology-epoch", "as -epoch")
+	f.Var(e, "epoch", usage)
+}
+
 // read parses args: flags, and as many files as said, in any order.
 func (f *flags) read(args []string, files ...int) error {
 	f.Func("topology", "a topology `file`, which may as well stand alone", func(s string) error {

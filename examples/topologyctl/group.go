@@ -12,6 +12,7 @@ import (
 
 	"github.com/rollcall-go/rollcall/heartbeat"
 	"github.com/rollcall-go/rollcall/heartbeat/kgotransport"
+	"github.com/rollcall-go/rollcall/internal/backoff"
 	"github.com/rollcall-go/rollcall/topology"
 )
 
@@ -38,19 +39,38 @@ func (f *flags) connect() (*groupClient, error) {
 func (g *groupClient) describe(ctx context.Context) (kmsg.StreamsGroupDescribeResponseGroup, error) {
 	ctx, cancel := context.WithTimeout(ctx, g.timeout)
 	defer cancel()
-	pause := 50 * time.Millisecond
-	for {
-		group, err := g.describeOnce(ctx)
-		if err == nil || errors.Is(err, kerr.UnsupportedVersion) {
-			return group, err
+	var group kmsg.StreamsGroupDescribeResponseGroup
+	err := again(ctx, backoff.Policy{Base: 50 * time.Millisecond, Max: time.Second}, func() (retry bool, err error) {
+		group, err = g.describeOnce(ctx)
+		return err != nil && !errors.Is(err, kerr.UnsupportedVersion), err
+	})
+	if err != nil && !errors.Is(err, kerr.UnsupportedVersion) {
+		err = fmt.Errorf("describe %q: %w", g.group, err)
+	}
+	return group, err
+}
+
+// steady is the pace where an answer is a matter of a moment.
+var steady = backoff.Policy{Base: 200 * time.Millisecond, Max: 200 * time.Millisecond}
+
+// again calls try until it wants no retry, or ctx ends, and returns its last error.
+func again(ctx context.Context, pace backoff.Policy, try func() (retry bool, err error)) error {
+	for n := 1; ; n++ {
+		retry, err := try()
+		if !retry {
+			return err
 		}
 		select {
 		case <-ctx.Done():
-			return group, fmt.Errorf("describe %q: %w", g.group, err)
-		case <-time.After(pause):
-			pause = min(2*pause, time.Second)
+			return err
+		case <-time.After(pace.Delay(n, nil)):
 		}
 	}
+}
+
+// passes reports whether an error is one of a coordinator that moves or loads.
+func passes(err error) bool {
+	return errors.Is(err, kerr.CoordinatorLoadInProgress) || errors.Is(err, kerr.CoordinatorNotAvailable) || errors.Is(err, kerr.NotCoordinator)
 }
 
 func (g *groupClient) describeOnce(ctx context.Context) (kmsg.StreamsGroupDescribeResponseGroup, error) {
@@ -66,8 +86,7 @@ func (g *groupClient) describeOnce(ctx context.Context) (kmsg.StreamsGroupDescri
 	if !ok || len(resp.Groups) != 1 {
 		return none, fmt.Errorf("an answer with %T and not with one group", kresp)
 	}
-	switch err := kerr.ErrorForCode(resp.Groups[0].ErrorCode); {
-	case errors.Is(err, kerr.CoordinatorLoadInProgress), errors.Is(err, kerr.CoordinatorNotAvailable), errors.Is(err, kerr.NotCoordinator):
+	if err := kerr.ErrorForCode(resp.Groups[0].ErrorCode); passes(err) {
 		return none, err
 	}
 	return resp.Groups[0], nil

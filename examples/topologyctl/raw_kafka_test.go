@@ -37,7 +37,7 @@ func (m *rawMember) beat(epoch int32, fill func(*kmsg.StreamsGroupHeartbeatReque
 			m.l.Fatal(err)
 		}
 		resp, _ := kresp.(*kmsg.StreamsGroupHeartbeatResponse)
-		if err != nil || resp.ErrorCode >= 14 && resp.ErrorCode <= 16 {
+		if err != nil || passes(kerr.ErrorForCode(resp.ErrorCode)) {
 			continue
 		}
 		if resp.ErrorCode == 0 && resp.MemberEpoch > 0 {

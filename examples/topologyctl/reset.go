@@ -28,7 +28,7 @@ type resetting struct {
 
 	topology *topology.Topology // to make the group with; nil: the first member does
 	epoch    topology.Epoch
-	mustSeed bool // the brokers need that
+	mustSeed bool // the brokers need that, and there is none
 }
 
 // reset is the migration way of brokers that cannot change a topology: only deleting
@@ -42,8 +42,7 @@ func reset(ctx context.Context, p *program, args []string) error {
 	f.BoolVar(&r.dryRun, "dry-run", false, "say what would be done, and change nothing")
 	f.BoolVar(&r.yes, "yes", false, "do not ask before the group is deleted")
 	f.DurationVar(&r.wait, "wait", 5*time.Minute, "how long to wait until the group is empty; stop the members yourself")
-	f.Var(&r.epoch, "topology-epoch", "as -epoch")
-	f.Var(&r.epoch, "epoch", "topology `epoch` of the group that is made anew, with a file")
+	f.epoch(&r.epoch, "topology `epoch` of the group that is made anew, with a file")
 	if err := f.read(args, 0, 1); err != nil {
 		return err
 	}
@@ -185,7 +184,7 @@ func (r *resetting) write(d topology.Deployed, now []savedOffset) (*saved, error
 }
 
 func (r *resetting) wantFile() error {
-	if r.mustSeed && r.topology == nil {
+	if r.mustSeed {
 		return refused("brokers of 4.1 do not make a streams group where offsets are: name the file of the new topology. Nothing was changed")
 	}
 	return nil
@@ -238,16 +237,9 @@ func (r *resetting) delete(ctx context.Context, s *saved) error {
 	if err := r.writable(ctx, s); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, r.timeout)
-	defer cancel()
-	resp, err := r.adm.DeleteGroup(ctx, r.group)
-	if err == nil {
-		err = resp.Err
-	}
-	switch {
+	switch err := r.drop(ctx); {
 	case errors.Is(err, kerr.NonEmptyGroup):
 		return refused("members have joined meanwhile; nothing was changed: %w", err)
-	case errors.Is(err, kerr.GroupIDNotFound): // the answer to an attempt before was lost
 	case err != nil:
 		return fmt.Errorf("delete: %w; run this again to go on", err)
 	}
@@ -275,11 +267,7 @@ func (r *resetting) restore(ctx context.Context, s *saved) error {
 		return refused("members were started before the offsets were back, and have committed; decide yourself:\n  %s", strings.Join(other, "\n  "))
 	}
 	if len(missing) > 0 {
-		// Source: a commit without a member ID, at generation -1, is taken for a group that is
-		// not there or empty: OffsetMetadataManager.validateOffsetCommit, Kafka 4.x.
-		ctx, cancel := context.WithTimeout(ctx, r.timeout)
-		defer cancel()
-		if err := r.adm.CommitAllOffsets(ctx, r.group, s.offsets()); err != nil {
+		if err := r.commit(ctx, s); err != nil {
 			return fmt.Errorf("restore: %w; run this again to go on", err)
 		}
 	}

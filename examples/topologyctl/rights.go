@@ -51,9 +51,7 @@ func (r *resetting) writable(ctx context.Context, s *saved) error {
 	if len(s.Offsets) == 0 {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, r.timeout)
-	defer cancel()
-	if err := r.adm.CommitAllOffsets(ctx, r.group, s.offsets()); err != nil {
+	if err := r.commit(ctx, s); err != nil {
 		return fmt.Errorf("the offsets could not be written back: %w; nothing was deleted", err)
 	}
 	return nil

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -21,8 +19,12 @@ import (
 // 4.4.0): there the streams group has to be there, and empty, when they are committed. So
 // a member of our own joins with the new topology, and leaves at once.
 
-// needsSeed reports whether a broker is of a version that cannot do without.
+// needsSeed reports whether there is no file to seed with, and a broker of a version that
+// cannot do without.
 func (r *resetting) needsSeed(ctx context.Context) (bool, error) {
+	if r.topology != nil {
+		return false, nil
+	}
 	ctx, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
 	all, err := r.adm.ApiVersions(ctx)
@@ -84,10 +86,7 @@ func (r *resetting) clear(ctx context.Context, s *saved) error {
 	if _, other := s.changes(now); len(other) > 0 {
 		return refused("there is a group %q of another type, with offsets of its own:\n  %s", r.group, strings.Join(other, "\n  "))
 	}
-	ctx, cancel := context.WithTimeout(ctx, r.timeout)
-	defer cancel()
-	resp, err := r.adm.DeleteGroup(ctx, r.group)
-	if err = errors.Join(err, resp.Err); err != nil && !errors.Is(err, kerr.GroupIDNotFound) {
+	if err := r.drop(ctx); err != nil {
 		return fmt.Errorf("delete the offsets of an earlier run: %w", err)
 	}
 	return nil
@@ -97,7 +96,7 @@ func (r *resetting) clear(ctx context.Context, s *saved) error {
 func (r *resetting) beat(ctx context.Context, id string, epoch int32) error {
 	ctx, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
-	for {
+	return again(ctx, steady, func() (retry bool, err error) {
 		req := kmsg.NewPtrStreamsGroupHeartbeatRequest()
 		req.Group, req.MemberID, req.MemberEpoch, req.EndpointInformationEpoch = r.group, id, epoch, -1
 		if epoch == 0 {
@@ -111,15 +110,7 @@ func (r *resetting) beat(ctx context.Context, id string, epoch int32) error {
 				err = fmt.Errorf("%w: %s", err, text(resp.ErrorMessage))
 			}
 		}
-		passing := []error{kerr.CoordinatorLoadInProgress, kerr.CoordinatorNotAvailable, kerr.NotCoordinator}
 		var ke *kerr.Error
-		if err == nil || errors.As(err, &ke) && !slices.ContainsFunc(passing, func(p error) bool { return errors.Is(err, p) }) {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return err
-		case <-time.After(200 * time.Millisecond):
-		}
-	}
+		return err != nil && (!errors.As(err, &ke) || passes(err)), err
+	})
 }
