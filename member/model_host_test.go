@@ -93,7 +93,7 @@ func (n *simNode) lookupIDs(names []string) {
 				found[name] = id
 			}
 		}
-		n.own.remade(n, names, found)
+		n.own.remade(n, found)
 		n.tell(inTopicIDs{names, found})
 	})
 }

@@ -1,7 +1,6 @@
 package member
 
 import (
-	"slices"
 	"time"
 )
 
@@ -51,10 +50,9 @@ func (o *simOwner) began(n *simNode, cb *simCallback) {
 }
 
 // remade: the member hears which IDs topics have now.
-func (o *simOwner) remade(n *simNode, names []string, found map[string]topicID) {
+func (o *simOwner) remade(n *simNode, found map[string]topicID) {
 	for _, t := range o.owned {
-		name := n.w.topics[t.id]
-		if id, ok := found[name]; ok && id != t.id && slices.Contains(names, name) {
+		if id, ok := found[n.w.topics[t.id]]; ok && id != t.id {
 			if o.gone == nil {
 				o.gone = map[topicID]bool{}
 			}

@@ -12,15 +12,22 @@ import (
 	"github.com/rollcall-go/rollcall/membertest/coordinator"
 )
 
-// byName counts the look-ups of topics by name, of the members' own client, and withholds their answers if told to.
-func (r *rig) byName(deaf bool) *cell[int] {
-	var n cell[int]
+// onNames calls f with each look-up of topics by name, before its answer: f may change it.
+func (r *rig) onNames(f func(q *kmsg.MetadataRequest)) {
 	r.c.Kfake().ControlKey(int16(kmsg.Metadata), func(req kmsg.Request) (kmsg.Response, error, bool) {
 		r.c.Kfake().KeepControl()
 		q := req.(*kmsg.MetadataRequest)
-		if len(q.Topics) == 0 || q.Topics[0].Topic == nil || *q.Topics[0].Topic == "" {
-			return nil, nil, false
+		if len(q.Topics) > 0 && q.Topics[0].Topic != nil && *q.Topics[0].Topic != "" {
+			f(q)
 		}
+		return nil, nil, false
+	})
+}
+
+// byName counts the look-ups of topics by name, of the members' own client, and withholds their answers if told to.
+func (r *rig) byName(deaf bool) *cell[int] {
+	var n cell[int]
+	r.onNames(func(q *kmsg.MetadataRequest) {
 		n.set(n.get() + 1)
 		if q.AllowAutoTopicCreation {
 			r.Errorf("a look-up that may make a topic")
@@ -28,7 +35,6 @@ func (r *rig) byName(deaf bool) *cell[int] {
 		if deaf {
 			q.Topics[0].Topic = kmsg.StringPtr("nothing")
 		}
-		return nil, nil, false
 	})
 	return &n
 }
@@ -124,14 +130,11 @@ func TestGoneTopicLookUpHangs(t *testing.T) {
 // hangs makes look-ups by name take 20 s, and tells when the first one came.
 func (r *rig) hangs(topic string) *cell[time.Duration] {
 	var at cell[time.Duration]
-	r.c.Kfake().ControlKey(int16(kmsg.Metadata), func(req kmsg.Request) (kmsg.Response, error, bool) {
-		r.c.Kfake().KeepControl()
-		q := req.(*kmsg.MetadataRequest)
-		if len(q.Topics) > 0 && q.Topics[0].Topic != nil && *q.Topics[0].Topic == topic {
+	r.onNames(func(q *kmsg.MetadataRequest) {
+		if *q.Topics[0].Topic == topic {
 			at.set(r.now())
 			r.c.Kfake().SleepControl(func() { time.Sleep(20 * time.Second) })
 		}
-		return nil, nil, false
 	})
 	return &at
 }
