@@ -2,7 +2,6 @@ package heartbeat
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"time"
 
@@ -22,18 +21,19 @@ type InputKind uint8
 
 const (
 	InHost    InputKind = iota // Host: from the member's own side, not from the wire
-	InReply                    // Seq, Resp or Err, Conn: the attempt has ended
-	InWritten                  // Seq, Conn: the attempt that [ActProbe] asked about is on the wire, its answer is not here
+	InReply                    // Seq, Resp or Err, Conn, Wrote: the attempt has ended
+	InWritten                  // Seq, Conn, Wrote: the attempt that [ActProbe] asked about is on the wire, its answer is not here
 )
 
 // Input is what happened.
 type Input struct {
-	Kind InputKind
-	Seq  uint64
-	Resp kmsg.Response
-	Err  error
-	Conn uint64 // the connection, see [Trace]; 0: not told
-	Host any
+	Kind  InputKind
+	Seq   uint64
+	Resp  kmsg.Response
+	Err   error
+	Conn  uint64    // the connection, see [Trace]; 0: not told
+	Wrote time.Time // when it was written there; zero: not told
+	Host  any
 }
 
 // ActionKind says what an [Action] asks for.
@@ -186,25 +186,10 @@ func (l *Loop) send(base context.Context, a Action) {
 	l.running.Go(func() {
 		defer cancel()
 		in := Input{Kind: InReply, Seq: a.Seq}
-		in.Resp, in.Err = l.do(ctx, group, a.Req)
-		in.Conn = f.trace.Conn()
+		in.Resp, in.Err = Attempt(ctx, l.transport, group, a.Req)
+		in.Conn, in.Wrote = f.trace.written()
 		l.post(in)
 	})
-}
-
-// do makes a panic in a Transport a failed attempt of unknown outcome: the member
-// goes on, and the process with it.
-func (l *Loop) do(ctx context.Context, group string, req kmsg.Request) (resp kmsg.Response, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			resp, err = nil, fmt.Errorf("transport panicked: %v", p)
-		}
-	}()
-	resp, err = l.transport.Do(ctx, group, req)
-	if err == nil && resp == nil {
-		err = fmt.Errorf("transport gave neither a response nor an error")
-	}
-	return resp, err
 }
 
 func (l *Loop) probe(now time.Time, seq uint64, keep bool) {
@@ -212,8 +197,8 @@ func (l *Loop) probe(now time.Time, seq uint64, keep bool) {
 	if f == nil {
 		return
 	}
-	if conn := f.trace.Conn(); conn != 0 {
-		l.core.Step(now, Input{Kind: InWritten, Seq: seq, Conn: conn})
+	if conn, at := f.trace.written(); conn != 0 {
+		l.core.Step(now, Input{Kind: InWritten, Seq: seq, Conn: conn, Wrote: at})
 		return
 	}
 	if !keep {

@@ -125,9 +125,20 @@ func (s *Schedule) Due(early time.Time) time.Time {
 	return s.Allowed(due)
 }
 
+// Beside is the time of a request that repeats nothing, and so does not wait for the backoff:
+// floor, throttle and budget hold for it.
+func (s *Schedule) Beside() time.Time { return s.bounded(time.Time{}) }
+
 // Allowed is due, or the first time after it at which a request may go out.
 func (s *Schedule) Allowed(due time.Time) time.Time {
-	for _, t := range [...]time.Time{s.notBefore, s.throttled, s.after(s.lastSent, Floor), s.after(s.recent[s.recentNext], BudgetWindow)} {
+	if s.notBefore.After(due) {
+		due = s.notBefore
+	}
+	return s.bounded(due)
+}
+
+func (s *Schedule) bounded(due time.Time) time.Time {
+	for _, t := range [...]time.Time{s.throttled, s.after(s.lastSent, Floor), s.after(s.recent[s.recentNext], BudgetWindow)} {
 		if t.After(due) {
 			due = t
 		}

@@ -3,7 +3,9 @@ package heartbeat
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -35,6 +37,28 @@ func (f TransportFunc) Do(ctx context.Context, group string, req kmsg.Request) (
 	return f(ctx, group, req)
 }
 
+// Attempt is t.Do, on a goroutine of its own, and makes every way out of it that is not an
+// answer an error of unknown outcome: a panic, runtime.Goexit, neither a response nor an error.
+// The member goes on, and the process with it.
+func Attempt(ctx context.Context, t Transport, group string, req kmsg.Request) (resp kmsg.Response, err error) {
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		err = errors.New("transport ended its goroutine (runtime.Goexit)")
+		defer func() {
+			if p := recover(); p != nil {
+				resp, err = nil, fmt.Errorf("transport panicked: %v", p)
+			}
+		}()
+		resp, err = t.Do(ctx, group, req)
+		if err == nil && resp == nil {
+			err = errors.New("transport gave neither a response nor an error")
+		}
+	}()
+	<-over
+	return resp, err
+}
+
 // ErrNotSent is matched, by errors.Is, by every error that [NotSent] made.
 var ErrNotSent = errors.New("not sent")
 
@@ -64,18 +88,34 @@ type Trace struct {
 	// answer in time. 0: no wish. Set before the call, then read-only.
 	Avoid uint64
 
-	conn atomic.Uint64
+	wrote atomic.Pointer[wrote]
+}
+
+type wrote struct {
+	conn uint64
+	at   time.Time
 }
 
 // Wrote says that the request is being written on connection conn. Connections
 // are numbered from 1 and no number is ever used twice in a process. It may be
 // called again when the request had to move to another connection before any
 // byte of it was written.
-func (t *Trace) Wrote(conn uint64) { t.conn.Store(conn) }
+func (t *Trace) Wrote(conn uint64) { t.wrote.Store(&wrote{conn, time.Now()}) }
 
 // Conn is the connection that the request was written on; 0 if it was not
 // written so far, or if the Transport does not say.
-func (t *Trace) Conn() uint64 { return t.conn.Load() }
+func (t *Trace) Conn() uint64 {
+	conn, _ := t.written()
+	return conn
+}
+
+// written is the connection and the time of the last Wrote; zero without one.
+func (t *Trace) written() (conn uint64, at time.Time) {
+	if w := t.wrote.Load(); w != nil {
+		return w.conn, w.at
+	}
+	return 0, time.Time{}
+}
 
 type traceKey struct{}
 

@@ -91,13 +91,13 @@ func TestConcurrentLookupsAreOneRequest(t *testing.T) {
 func TestLookupGoesOnWithoutACallerThatLeft(t *testing.T) {
 	inWorld(t, setup{}, func(t *testing.T, w *world) {
 		w.answerAll()
-		w.slowLookup(3 * time.Second)
+		w.slowLookup(400 * time.Millisecond)
 		start := time.Now()
 		var wg sync.WaitGroup
 		wg.Go(func() { w.mustDo(t, "patient", 0) })
-		_, conn, err := w.do("hasty", time.Second, 0)
+		_, conn, err := w.do("hasty", 200*time.Millisecond, 0)
 		wantNotSent(t, err, context.DeadlineExceeded)
-		if d := time.Since(start); d != time.Second || conn != 0 {
+		if d := time.Since(start); d != 200*time.Millisecond || conn != 0 {
 			t.Errorf("the caller left after %v, connection %d", d, conn)
 		}
 		wg.Wait()
@@ -107,11 +107,36 @@ func TestLookupGoesOnWithoutACallerThatLeft(t *testing.T) {
 	})
 }
 
+// A look-up that hangs is asked again beside it: of another broker, or on another connection.
+func TestLookupThatHangsIsAskedAgain(t *testing.T) {
+	for _, nodes := range []int{1, 3} {
+		inWorld(t, setup{nodes: nodes}, func(t *testing.T, w *world) {
+			w.answerAll()
+			w.mustDo(t, "m", 0)
+			clear(w.tr.coords)
+			w.slowLookup(9 * time.Second)
+			start := time.Now()
+			w.mustDo(t, "m", 0)
+			if d := time.Since(start); d > time.Second {
+				t.Errorf("%d brokers: took %v", nodes, d)
+			}
+			if n := w.find.Load(); n != 3 {
+				t.Errorf("%d brokers: %d look-ups, want 3", nodes, n)
+			}
+			time.Sleep(10 * time.Second) // the slow one ends
+		})
+	}
+}
+
 // slowLookup delays the next FindCoordinator.
 func (w *world) slowLookup(d time.Duration) {
+	slow := true
 	w.ControlKey(int16(kmsg.FindCoordinator), func(kmsg.Request) (kmsg.Response, error, bool) {
-		w.DropControl()
-		w.SleepControl(func() { time.Sleep(d) })
+		w.KeepControl()
+		if slow {
+			slow = false
+			w.SleepControl(func() { time.Sleep(d) })
+		}
 		return nil, nil, false
 	})
 }

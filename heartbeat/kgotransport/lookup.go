@@ -3,15 +3,27 @@ package kgotransport
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/rollcall-go/rollcall/heartbeat"
 )
 
-// lookupTimeout bounds one look-up of a coordinator.
-const lookupTimeout = 10 * time.Second
+const (
+	// lookupTimeout bounds one look-up of a coordinator.
+	lookupTimeout = 10 * time.Second
+	// lookAgainAfter is when a look-up without an answer gets a second one beside it, and a
+	// heartbeat that is not written a look whether its coordinator is another one by now: a
+	// host that is gone answers no SYN, and a dial takes long to find out.
+	lookAgainAfter = 500 * time.Millisecond
+)
 
-var errNoCoordinator = errors.New("the broker's answer does not name the group")
+var (
+	errNoCoordinator = errors.New("the broker's answer does not name the group")
+	errMoved         = errors.New("the group has another coordinator")
+)
 
 // lookup is one FindCoordinator that any number of calls wait for.
 type lookup struct {
@@ -37,7 +49,11 @@ func (t *Transport) coordinator(ctx context.Context, group string) (int32, error
 	}
 	l.waiting++
 	t.mu.Unlock()
+	return t.await(ctx, l)
+}
 
+// await waits for a look-up in which the caller is counted.
+func (t *Transport) await(ctx context.Context, l *lookup) (int32, error) {
 	var ended error
 	select {
 	case <-l.done:
@@ -77,13 +93,25 @@ func (t *Transport) startLookup(group string) *lookup {
 	return l
 }
 
-// findCoordinator asks any broker once.
+// findCoordinator asks any broker, and another one if that takes long.
 func (t *Transport) findCoordinator(ctx context.Context, group string) (int32, error) {
+	node := t.pickAny()
+	var trace heartbeat.Trace
+	return twice(ctx, lookAgainAfter, func(ctx context.Context, again bool) (int32, error) {
+		if !again {
+			return t.askCoordinator(heartbeat.WithTrace(ctx, &trace), node, group)
+		}
+		other := heartbeat.WithTrace(ctx, &heartbeat.Trace{Avoid: trace.Conn()})
+		return t.askCoordinator(other, t.pickOther(node), group)
+	}, nil)
+}
+
+func (t *Transport) askCoordinator(ctx context.Context, node int32, group string) (int32, error) {
 	req := kmsg.NewPtrFindCoordinatorRequest()
 	req.CoordinatorType = 0 // FindCoordinatorRequest.json: 0 is a group
 	req.CoordinatorKey = group
 	req.CoordinatorKeys = []string{group}
-	kresp, err := t.toAny(ctx, req, nil)
+	kresp, err := t.toNode(ctx, node, req, nil)
 	if err != nil {
 		return 0, err
 	}
@@ -99,6 +127,44 @@ func (t *Transport) findCoordinator(ctx context.Context, group string) (int32, e
 		}
 	}
 	return 0, errNoCoordinator
+}
+
+// toCoordinator makes one attempt at node. While the heartbeat is not written it may turn out
+// that the group has another coordinator: then the error is errMoved, and nothing was sent.
+func (t *Transport) toCoordinator(ctx context.Context, group string, node int32, req kmsg.Request, l *lane) (kmsg.Response, error) {
+	if l == nil {
+		return t.send(ctx, node, req, nil)
+	}
+	sub, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var wrote atomic.Bool
+	again := time.AfterFunc(lookAgainAfter, func() {
+		if !wrote.Load() && t.isMoved(sub, group, node) && !wrote.Load() {
+			cancel(errMoved)
+		}
+	})
+	defer again.Stop()
+	resp, err := t.send(sub, node, req, func() {
+		wrote.Store(true)
+		l.pass()
+	})
+	if err != nil && context.Cause(sub) == errMoved && errors.Is(err, heartbeat.ErrNotSent) {
+		return nil, errMoved
+	}
+	return resp, err
+}
+
+// isMoved looks the coordinator of group up anew, and reports whether it is not node.
+func (t *Transport) isMoved(ctx context.Context, group string, node int32) bool {
+	t.mu.Lock()
+	l := t.lookups[group]
+	if l == nil {
+		l = t.startLookup(group)
+	}
+	l.waiting++
+	t.mu.Unlock()
+	now, err := t.await(ctx, l)
+	return err == nil && now != node
 }
 
 // forget drops the coordinator of group, if it still is node.

@@ -131,7 +131,11 @@ type rotation struct {
 
 // toAny makes one attempt at any broker.
 func (t *Transport) toAny(ctx context.Context, req kmsg.Request, passed func()) (kmsg.Response, error) {
-	node := t.pickAny()
+	return t.toNode(ctx, t.pickAny(), req, passed)
+}
+
+// toNode is toAny at the broker that was picked.
+func (t *Transport) toNode(ctx context.Context, node int32, req kmsg.Request, passed func()) (kmsg.Response, error) {
 	resp, err := t.send(ctx, node, req, passed)
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -158,6 +162,18 @@ func (t *Transport) pickAny() int32 {
 	if t.any.good != nil {
 		return *t.any.good
 	}
+	return t.after(t.any.failed)
+}
+
+// pickOther is another broker than node, if one is known.
+func (t *Transport) pickOther(node int32) int32 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.after(&node)
+}
+
+// after is the next of all known brokers after failed, in a ring. t.mu is held.
+func (t *Transport) after(failed *int32) int32 {
 	all := make([]int32, 0, len(t.nodes)+t.seeds)
 	for i := range t.seeds {
 		// unknownSeedID in kgo's broker.go: seeds are numbered from MinInt32 on.
@@ -168,7 +184,7 @@ func (t *Transport) pickAny() int32 {
 	}
 	slices.Sort(all)
 	for _, node := range all {
-		if t.any.failed == nil || node > *t.any.failed {
+		if failed == nil || node > *failed {
 			return node
 		}
 	}

@@ -72,18 +72,22 @@ func (t *Transport) Do(ctx context.Context, group string, req kmsg.Request) (kms
 	if group == "" {
 		return t.toAny(ctx, req, l.pass)
 	}
-	node, err := t.coordinator(ctx, group)
-	if err != nil {
-		return nil, heartbeat.NotSent(fmt.Errorf("find the coordinator of group %q: %w", group, err))
+	for {
+		node, err := t.coordinator(ctx, group)
+		if err != nil {
+			return nil, heartbeat.NotSent(fmt.Errorf("find the coordinator of group %q: %w", group, err))
+		}
+		resp, err := t.toCoordinator(ctx, group, node, req, l)
+		switch {
+		case errors.Is(err, errMoved):
+			continue
+		case err == nil && !moved(resp):
+		case err != nil && errors.Is(ctx.Err(), context.Canceled):
+		default:
+			t.forget(group, node)
+		}
+		return resp, err
 	}
-	resp, err := t.send(ctx, node, req, l.pass)
-	switch {
-	case err == nil && !moved(resp):
-	case err != nil && errors.Is(ctx.Err(), context.Canceled):
-	default:
-		t.forget(group, node)
-	}
-	return resp, err
 }
 
 // send makes one attempt at one node.
