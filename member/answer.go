@@ -37,7 +37,7 @@ func (m *machine) reply(now time.Time, in heartbeat.Input) {
 		m.joins.answered(f.seq, in.Conn)
 		m.doubts.answered(in.Conn)
 	}
-	f.conn = in.Conn
+	f.conn, f.by = in.Conn, writtenBy(now, in)
 	if f.look {
 		m.looked(now, in)
 		return
@@ -128,9 +128,12 @@ func (m *machine) unanswered(now time.Time, f flight, err error) {
 func (m *machine) unknown(now time.Time, f flight, err error) {
 	m.doubt(f, true)
 	if f.phase == heartbeat.PhaseJoin {
-		m.joins.lost(f.seq, f.conn, f.sent, errors.Is(err, errTimeout))
+		m.joins.lost(f.seq, f.conn, f.by, errors.Is(err, errTimeout))
 		m.join.mine = true
-		m.join.look = m.id.InstanceID == "" // a static member's next join tells by itself
+		m.join.look = m.joins.lookHelps() && m.id.InstanceID == "" // a static member's next join tells by itself
+	}
+	if f.release {
+		m.joins.leftMaybe()
 	}
 }
 
@@ -141,7 +144,9 @@ func (m *machine) retry(now time.Time) {
 
 // answered takes an answer with a Kafka error code in it, 0 included.
 func (m *machine) answered(now time.Time, f flight, resp *kmsg.ConsumerGroupHeartbeatResponse) {
-	m.hung = 0
+	if f.conn == m.hung {
+		m.hung = 0 // not by another connection's answer: what is on it is still unanswered
+	}
 	m.reachable()
 	m.sched.Throttle(now, millis(resp.ThrottleMillis))
 	o := heartbeat.Classify(f.phase, resp.ErrorCode)

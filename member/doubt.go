@@ -29,7 +29,7 @@ func (m *machine) doubt(f flight, unanswered bool) {
 	if !d.until.IsZero() && d.conn != f.conn {
 		f.conn = 0 // two connections: neither proves anything of the other
 	}
-	d.until, d.conn = f.sent.Add(m.cfg.Timing.LeaveTimeout), f.conn
+	d.until, d.conn = f.by.Add(m.cfg.Timing.LeaveTimeout), f.conn
 }
 
 // answered: a later request on conn was answered.

@@ -124,6 +124,9 @@ func (m *machine) released(now time.Time, o heartbeat.Outcome, resp *kmsg.Consum
 	case heartbeat.OutcomeServerError:
 		m.serverError(now, flight{phase: heartbeat.PhaseLeave}, resp)
 	default:
+		if o.Unknown() {
+			m.joins.leftMaybe()
+		}
 		m.retry(now)
 	}
 }
@@ -147,7 +150,7 @@ func (m *machine) rival(now time.Time, resp *kmsg.ConsumerGroupHeartbeatResponse
 	err := m.errorf("join", resp.ErrorCode, text(resp.ErrorMessage), ErrInstanceHeld, kerr.ErrorForCode(resp.ErrorCode))
 	err.Owner = ownerIn(err.Message)
 	err.Advice = "another process runs with this group.instance.id: give each its own, or stop the other"
-	m.waitForName(now, "waiting for the instance ID", err)
+	m.waitForName(now, "waiting for the instance ID", err, false)
 }
 
 // full takes GROUP_MAX_SIZE_REACHED on a join. Before 4.4 a full group counts the
@@ -158,15 +161,17 @@ func (m *machine) full(now time.Time, f flight, resp *kmsg.ConsumerGroupHeartbea
 		return false
 	}
 	m.delta.Reset()
-	m.waitForName(now, "the group is full; waiting for the place of the instance ID", m.refusedError(f, resp))
+	m.waitForName(now, "the group is full; waiting for the place of the instance ID", m.refusedError(f, resp), true)
 	return true
 }
 
-// waitForName tries again, paced, or fails: the start policy decides.
-func (m *machine) waitForName(now time.Time, what string, err *Error) {
+// waitForName tries again, paced, or fails: the start policy decides. mayLeave is fail's:
+// who holds the name would refuse a leave, a full group does not, and an earlier join of
+// unknown fate owes one.
+func (m *machine) waitForName(now time.Time, what string, err *Error, mayLeave bool) {
 	wait := m.cfg.InstanceWait
 	if wait < 0 || !m.join.heldSince.IsZero() && now.Sub(m.join.heldSince) >= wait {
-		m.fail(now, err, false)
+		m.fail(now, err, mayLeave)
 		return
 	}
 	if m.join.heldSince.IsZero() {

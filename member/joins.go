@@ -13,20 +13,25 @@ import "time"
 //   - Kafka handles the requests of one connection in order, so an answer to a
 //     later request on the join's own connection settles it;
 //   - if the coordinator knows the member, and one join is all that can have made
-//     it known, then that join has arrived. A look at the group after each lost
-//     join keeps it at one.
+//     it known, then that join has arrived. A look at the group tells, before the next
+//     join goes out.
 type joinLedger struct {
 	pending []pendingJoin
 	unsure  bool // a join was answered, and may have made it so: nobody knows
 	known   bool // a settled join (or an accepted heartbeat) made the coordinator know us
 	owed    bool // a join may have been applied since the last leave that was final
 	away    bool // by a -2, and nothing is known of since
+	// parted: a leave was accepted, or may have been, since the coordinator was last seen to
+	// know us. That nobody is there is what it did then, and says nothing of joins.
+	parted bool
 }
 
 type pendingJoin struct {
 	seq  uint64
 	conn uint64 // 0: not told
-	sent time.Time
+	// by: it was written by then, if it was. An attempt can have waited long for its
+	// coordinator before.
+	by time.Time
 	// likely: sent while the coordinator knew us already, so that its arrival
 	// cannot be proven, but nothing speaks against it.
 	likely bool
@@ -34,22 +39,27 @@ type pendingJoin struct {
 	covered bool
 }
 
-// lost says that join seq, sent on conn, has an unknown fate. waits: its connection is
-// not known to be dead, nor is its answer there in time, which speaks for a join that
-// waits somewhere.
-func (l *joinLedger) lost(seq, conn uint64, sent time.Time, waits bool) {
+// lost says that join seq, written on conn by then, has an unknown fate. waits: its
+// connection is not known to be dead, nor is its answer there in time, which speaks for a
+// join that waits somewhere.
+func (l *joinLedger) lost(seq, conn uint64, by time.Time, waits bool) {
 	l.owed = true
-	l.pending = append(l.pending, pendingJoin{seq: seq, conn: conn, sent: sent, likely: l.known && !waits})
+	l.pending = append(l.pending, pendingJoin{seq: seq, conn: conn, by: by, likely: l.known && !l.parted && !waits})
 }
 
 // uncertain says that a join was answered, but so that it may have been applied.
 func (l *joinLedger) uncertain() { l.owed, l.unsure = true, true }
 
 // accepted says that a join or a heartbeat was accepted: the coordinator knows us.
-func (l *joinLedger) accepted() { l.known, l.unsure, l.owed, l.away = true, false, true, false }
+func (l *joinLedger) accepted() {
+	l.known, l.unsure, l.owed, l.away, l.parted = true, false, true, false, false
+}
 
 // gone says that the coordinator does not know us (UNKNOWN_MEMBER_ID and the like).
 func (l *joinLedger) gone() {
+	if l.parted {
+		return
+	}
 	l.known, l.unsure = false, false
 	for i := range l.pending {
 		l.pending[i].likely = false // it was not there when we looked
@@ -57,24 +67,32 @@ func (l *joinLedger) gone() {
 	l.owed = len(l.pending) > 0
 }
 
+// lookHelps reports whether a look can settle anything: later on it cannot tell which join
+// it was that made us known.
+func (l *joinLedger) lookHelps() bool { return !l.known && !l.unsure && len(l.pending) == 1 }
+
 // looked takes the result of a look at the group: does the coordinator know us?
 func (l *joinLedger) looked(member bool) {
 	switch {
 	case !member:
 		l.gone()
+	case len(l.pending) == 0:
+		l.known, l.unsure, l.parted = true, false, false
 	case l.unsure: // that one made it known, maybe, and not the one that is pending
 	case !l.known && len(l.pending) == 1:
-		l.pending, l.known = nil, true
+		l.pending, l.known, l.parted = nil, true, false
 	}
 }
 
 // answered says that request seq on conn was answered: the joins before it on
-// that connection have been handled.
+// that connection have been handled, and may have made the coordinator know us.
 func (l *joinLedger) answered(seq, conn uint64) {
 	if conn == 0 {
 		return
 	}
+	before := len(l.pending)
 	l.pending = drop(l.pending, func(p pendingJoin) bool { return p.conn == conn && p.seq < seq })
+	l.unsure = l.unsure || !l.known && len(l.pending) < before
 }
 
 // settled says that join seq has arrived after all; applied is whether it was accepted.
@@ -101,10 +119,13 @@ func (l *joinLedger) covered(seq, conn uint64) {
 	}
 }
 
-// expire forgets joins that were sent before t: that old, they are taken for lost.
+// expire forgets joins that were written before t: that old, they are taken for lost.
 func (l *joinLedger) expire(t time.Time) {
-	l.pending = drop(l.pending, func(p pendingJoin) bool { return p.sent.Before(t) })
+	l.pending = drop(l.pending, func(p pendingJoin) bool { return p.by.Before(t) })
 }
+
+// leftMaybe says that a leave of ours may have been accepted, now or later.
+func (l *joinLedger) leftMaybe() { l.parted = true }
 
 // left takes an accepted leave. away: it was a -2, after which the coordinator still
 // has the member and accepts another.
@@ -112,7 +133,7 @@ func (l *joinLedger) left(away bool) {
 	if !l.known && !l.unsure && !l.away && len(l.pending) == 1 {
 		l.pending = nil // it must have arrived, or there would have been nobody to leave
 	}
-	l.known, l.unsure, l.away = false, false, away
+	l.known, l.unsure, l.away, l.parted = false, false, away, true
 	l.owed = len(l.pending) > 0
 }
 

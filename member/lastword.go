@@ -71,6 +71,9 @@ func (m *machine) settleFlights(now time.Time) (heartbeat.Action, bool) {
 		if f.abandoned || f.look || f.phase == heartbeat.PhaseLeave && !f.release {
 			continue
 		}
+		if f.release {
+			m.joins.leftMaybe()
+		}
 		if f.phase != heartbeat.PhaseJoin {
 			f.abandoned = true
 			continue
@@ -82,27 +85,27 @@ func (m *machine) settleFlights(now time.Time) (heartbeat.Action, bool) {
 		if by := f.probed.Add(hedgeAfter); now.Before(by) {
 			return heartbeat.Action{Kind: heartbeat.ActWait, At: by}, true
 		}
-		m.abandon(f, 0) // a Transport that does not return when its context ends
+		m.abandon(f, 0, now) // a Transport that does not return when its context ends
 	}
 	return heartbeat.Action{}, false
 }
 
-func (m *machine) abandon(f *flight, conn uint64) {
+func (m *machine) abandon(f *flight, conn uint64, by time.Time) {
 	f.abandoned, f.conn = true, conn
-	m.joins.lost(f.seq, conn, f.sent, false) // the leave follows it on its connection
+	m.joins.lost(f.seq, conn, by, conn == 0) // the leave follows it on its connection
 }
 
 // written: the attempt that ActProbe asked about is on the wire.
-func (m *machine) written(now time.Time, seq, conn uint64) {
+func (m *machine) written(now time.Time, in heartbeat.Input) {
 	for i := range m.flights {
 		f := &m.flights[i]
 		switch {
-		case f.seq != seq:
+		case f.seq != in.Seq:
 		case f.phase == heartbeat.PhaseJoin && !f.abandoned:
-			m.abandon(f, conn)
+			m.abandon(f, in.Conn, writtenBy(now, in))
 		case f.phase == heartbeat.PhaseLeave:
-			m.joins.covered(seq, conn)
-			m.lv.avoid, m.lv.due = conn, now
+			m.joins.covered(in.Seq, in.Conn)
+			m.lv.avoid, m.lv.due = in.Conn, now
 			m.lv.hedges++
 		}
 	}
@@ -157,10 +160,10 @@ func (m *machine) leaveAnswered(now time.Time, f flight, resp *kmsg.ConsumerGrou
 		return
 	}
 	if err != nil {
-		m.lv.last = err
-		m.lv.lost = m.lv.lost || !errors.Is(err, heartbeat.ErrNotSent)
-		m.lv.acked = m.lv.accepted // a join may have arrived since an answer that there is nobody
-		m.leaveAgain(now)
+		if !errors.Is(err, heartbeat.ErrNotSent) {
+			m.joins.leftMaybe()
+		}
+		m.leaveFailed(now, err)
 		return
 	}
 	switch o := heartbeat.Classify(heartbeat.PhaseLeave, resp.ErrorCode); o {
@@ -176,19 +179,22 @@ func (m *machine) leaveAnswered(now time.Time, f flight, resp *kmsg.ConsumerGrou
 			return
 		}
 		m.lv.acked = true
-		if !m.lv.accepted && !m.lv.lost && len(m.leaveFlights()) == 0 {
-			m.joins.gone()
+		if len(m.leaveFlights()) > 0 {
+			m.joins.leftMaybe()
 		}
+		m.joins.gone()
 	case heartbeat.OutcomeDisplaced:
 		m.lv.acked = true
 		m.left(now)
 		return
 	case heartbeat.OutcomeFatal:
-		m.lv.last, m.lv.until = m.refusedError(f, resp), now
+		m.lv.last, m.lv.refused, m.lv.until = m.refusedError(f, resp), true, now
 		return
 	default:
-		m.lv.last, m.lv.acked = m.refusedError(f, resp), m.lv.accepted
-		m.leaveAgain(now)
+		if o.Unknown() {
+			m.joins.leftMaybe()
+		}
+		m.leaveFailed(now, m.refusedError(f, resp))
 		return
 	}
 	m.lv.hedgeAt = time.Time{}
@@ -203,6 +209,14 @@ func (m *machine) leaveAnswered(now time.Time, f flight, resp *kmsg.ConsumerGrou
 	default:
 		m.leaveAgain(now)
 	}
+}
+
+// leaveFailed: a leave got no answer, or one that does not count. What was known by an
+// earlier one may not hold any more: a join that is suspected may have arrived since.
+func (m *machine) leaveFailed(now time.Time, err error) {
+	m.lv.last = err
+	m.lv.acked = m.lv.accepted && m.joins.suspicion() != suspects
+	m.leaveAgain(now)
 }
 
 func (m *machine) leaveAgain(now time.Time) {
@@ -228,6 +242,9 @@ func (m *machine) lateJoin(now time.Time, f flight, resp *kmsg.ConsumerGroupHear
 		m.joins.withdrawn(f.seq)
 	case err == nil:
 		m.joins.settled(f.seq, resp.ErrorCode == 0)
+		if heartbeat.Classify(heartbeat.PhaseJoin, resp.ErrorCode).Unknown() {
+			m.joins.uncertain()
+		}
 		m.lv.knownSeq = m.seq
 		if m.joins.owed && len(m.leaveFlights()) == 0 {
 			m.leaveAgain(now)
@@ -262,7 +279,8 @@ func (m *machine) lastBeat(now time.Time, f flight, resp *kmsg.ConsumerGroupHear
 	case f.phase != heartbeat.PhaseJoin:
 	case errors.Is(err, heartbeat.ErrNotSent):
 	case err != nil:
-		m.joins.lost(f.seq, f.conn, f.sent, errors.Is(err, errTimeout))
+		// On no known connection: the leave may not follow it.
+		m.joins.lost(f.seq, f.conn, f.by, f.conn == 0 || errors.Is(err, errTimeout))
 	case heartbeat.Classify(heartbeat.PhaseJoin, resp.ErrorCode) == heartbeat.OutcomeOK:
 		m.joins.accepted()
 	case heartbeat.Classify(heartbeat.PhaseJoin, resp.ErrorCode).Unknown():

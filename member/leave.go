@@ -28,9 +28,9 @@ type leaving struct {
 	acked    bool   // a coordinator has answered a leave
 	accepted bool   // and accepted it
 	knownSeq uint64 // leaves up to it were sent before a join was answered
-	lost     bool   // the fate of a leave is unknown: it may have been accepted
 	last     error
 	noLeave  bool // a leave would be refused
+	refused  bool // the last one was
 
 	out    bool // not in the group any more
 	stale  bool // Alive was not called: back when it is
@@ -175,15 +175,19 @@ func (m *machine) startSendingLeave(now time.Time) {
 
 // left is the end of LEAVING.
 func (m *machine) left(now time.Time) {
-	if m.err == nil && m.joins.owed && !m.lv.acked && m.leaveEpoch() != 0 {
-		m.err = m.leaveError()
+	var failed error
+	if m.joins.owed && !m.lv.acked && m.leaveEpoch() != 0 {
+		failed = m.leaveError()
 	}
 	m.epoch, m.lv.sending, m.lv.out = 0, false, true
 	m.trust.gone()
 	m.sibling(true, true)
-	if m.lv.stale && m.err == nil {
-		m.nowStale(now)
+	if m.lv.stale {
+		m.nowStale(now, failed)
 		return
+	}
+	if m.err == nil {
+		m.err = failed
 	}
 	if m.state != StateFatal {
 		m.to(now, StateUnsubscribed, nil)
@@ -212,15 +216,28 @@ func (m *machine) goStale(now time.Time) {
 	m.startSendingLeave(now)
 }
 
-func (m *machine) nowStale(now time.Time) {
+// nowStale: the leave was answered, or failed. Either way others get what was owned, if
+// only at the end of the session, so OnLost runs; the next join mends what the leave did not.
+func (m *machine) nowStale(now time.Time, failed error) {
+	if failed != nil {
+		what := NoticeUnreachable
+		if m.lv.refused {
+			what = NoticeRefused
+		}
+		m.notice(now, what, "the leave failed; what was owned is lost all the same", failed)
+	}
 	m.own.lose()
 	m.to(now, StateStale, nil)
 	if m.lv.ends {
 		m.leave(now, m.lv.op)
+		return
 	}
+	m.emit(outAlive, nil) // it may have been called since the leave began
 }
 
-// backFromStale joins again once Alive was called and OnLost has returned.
+// backFromStale joins again once Alive was called and OnLost has returned. The join waits for
+// a leave that is not answered yet, as for any request: behind the join it would give what
+// is assigned then to others, while we take it for ours.
 func (m *machine) backFromStale(now time.Time) {
 	if m.state != StateStale || !m.lv.back || m.own.losing || m.own.cb.id != 0 {
 		return

@@ -71,7 +71,16 @@ type flight struct {
 	last      bool      // the heartbeat just before a -2
 	probed    time.Time
 	conn      uint64
+	by        time.Time // of an attempt that has ended: it was written by then, if it was
 	reason    Reason
+}
+
+// writtenBy is when the attempt of in was written, or at the latest.
+func writtenBy(now time.Time, in heartbeat.Input) time.Time {
+	if in.Wrote.IsZero() {
+		return now
+	}
+	return in.Wrote
 }
 
 // joining is what happens before a join is accepted.
@@ -175,7 +184,7 @@ func (m *machine) Step(now time.Time, in heartbeat.Input) {
 		m.reply(now, in)
 		return
 	case heartbeat.InWritten:
-		m.written(now, in.Seq, in.Conn)
+		m.written(now, in)
 		return
 	}
 	switch v := in.Host.(type) {

@@ -30,6 +30,8 @@ func (n *simNode) checkSend(t *simAttempt) {
 		if _, ok := t.req.(*kmsg.OffsetFetchRequest); !ok || n.m.state != StateJoining {
 			n.w.fail(n, "sends a %T", t.req)
 		}
+		n.rate()
+		n.checkPace()
 		return
 	}
 	q := t.hb
@@ -40,7 +42,9 @@ func (n *simNode) checkSend(t *simAttempt) {
 	switch {
 	case q.MemberEpoch < 0:
 		n.checkLeaveSent(q)
-		return
+		if n.m.lv.sending {
+			return
+		}
 	case q.MemberEpoch == 0:
 		n.checkJoinSent(q)
 	default:

@@ -101,7 +101,13 @@ func (m *machine) adopt(now time.Time, f flight, target topicSet, has, moved boo
 	changed := has && (!m.own.assigned || !target.equal(m.own.target))
 	took := changed && len(m.own.target.minus(target)) > 0
 	listed := !m.delta.Unsent().Has(heartbeat.FieldOwned)
-	m.own.owes = m.own.owes && !listed
+	acked := m.state == StateAcknowledging && listed
+	gave := m.own.revoked || m.own.recreated
+	if m.own.owes = m.own.owes && !listed; acked || listed && m.state == StatePrepareLeaving {
+		// What was given up is acknowledged: whatever else this answer asks for is new, and has
+		// a timer of its own (rule 19).
+		m.own.revoked, m.own.recreated = false, false
+	}
 	if has || joined {
 		if joined || changed && !m.own.givingUp() {
 			m.own.targetSent = f.told // neither a repetition nor an addition restarts the coordinator's timer
@@ -109,7 +115,7 @@ func (m *machine) adopt(now time.Time, f flight, target topicSet, has, moved boo
 		m.own.target, m.own.assigned = target, true
 	}
 	if m.state == StatePrepareLeaving {
-		m.adoptLeaving(now, f, took, listed)
+		m.adoptLeaving(now, f, took)
 		return
 	}
 	if has || joined {
@@ -120,13 +126,12 @@ func (m *machine) adopt(now time.Time, f flight, target topicSet, has, moved boo
 	if moved || changed {
 		m.early.Changed()
 	}
-	acked := m.state == StateAcknowledging && listed
-	freed := acked && (m.own.revoked || m.own.recreated)
+	freed := acked && gave
 	switch {
 	case joined:
 		m.joined(now)
 	case acked:
-		m.acknowledged(now)
+		m.acknowledged(now, freed)
 	}
 	if took {
 		m.taken()
@@ -153,10 +158,7 @@ func (m *machine) taken() {
 
 // adoptLeaving: the epoch is taken, and shown, as OnRevoked commits with it. What is
 // assigned is not; but what is to be given up is to be given up in time.
-func (m *machine) adoptLeaving(now time.Time, f flight, took, listed bool) {
-	if listed {
-		m.own.revoked, m.own.recreated = false, false
-	}
+func (m *machine) adoptLeaving(now time.Time, f flight, took bool) {
 	if took {
 		m.taken()
 	}
@@ -196,13 +198,13 @@ func (m *machine) joined(now time.Time) {
 	}
 }
 
-// acknowledged: the coordinator knows what is owned.
-func (m *machine) acknowledged(now time.Time) {
+// acknowledged: the coordinator knows what is owned; freed: less than before.
+func (m *machine) acknowledged(now time.Time, freed bool) {
 	m.own.ackEpoch = m.epoch
-	if m.own.revoked && m.early.Due().IsZero() && !m.crowd {
+	if freed && m.early.Due().IsZero() && !m.crowd {
 		m.early.Run(now, 1, m.sched.Interval()) // what was given up often makes room for something else
 	}
-	m.own.revoked, m.own.recreated, m.own.acked = false, false, true
+	m.own.acked = true
 	m.pruneNames()
 }
 

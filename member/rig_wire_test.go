@@ -1,6 +1,7 @@
 package member_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/rollcall-go/rollcall/heartbeat"
+	"github.com/rollcall-go/rollcall/heartbeat/kgotransport"
 	"github.com/rollcall-go/rollcall/membertest/brokers"
 )
 
@@ -203,4 +205,20 @@ func gaps(beats []beat) []time.Duration {
 // during keeps the heartbeats that were sent in [from, to).
 func during(beats []beat, from, to time.Duration) []beat {
 	return slices.DeleteFunc(slices.Clone(beats), func(b beat) bool { return b.at < from || b.at >= to })
+}
+
+// deliver lets a request that was kept back arrive at the coordinator, inside a broker.
+func (r *rig) deliver(apply func() response) {
+	r.Helper()
+	r.wire.mu.Lock()
+	r.wire.rules = append([]*rule{{match: func(q request) bool { return q.MemberID == "pigeon" }, n: 1, fault: func(_ *wire, _ request, own func() response) (response, error) {
+		apply()
+		return own(), nil
+	}}}, r.wire.rules...)
+	r.wire.mu.Unlock()
+	q := kmsg.NewPtrConsumerGroupHeartbeatRequest()
+	q.Group, q.MemberID, q.MemberEpoch = "g", "pigeon", -1
+	if _, err := kgotransport.New(r.client()).Do(context.Background(), "g", q); err != nil {
+		r.Fatal(err)
+	}
 }

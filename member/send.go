@@ -34,7 +34,7 @@ func (m *machine) nextRequest(now time.Time) heartbeat.Action {
 	if m.lv.sending {
 		return m.nextLeave(now)
 	}
-	wait := m.wakeAt()
+	wait := m.wakeAt(now)
 	if !m.beating() || len(m.flights) > 0 {
 		return heartbeat.Action{Kind: heartbeat.ActWait, At: wait}
 	}
@@ -55,7 +55,10 @@ func (m *machine) nextRequest(now time.Time) heartbeat.Action {
 }
 
 func (m *machine) due() time.Time {
-	if m.state == StateJoining {
+	switch {
+	case m.state == StateJoining && m.join.look:
+		return m.sched.Beside() // no repetition of what failed: the backoff is the next join's
+	case m.state == StateJoining:
 		if m.join.heldUntil.After(m.sched.Due(time.Time{})) {
 			return m.join.heldUntil
 		}
@@ -69,14 +72,17 @@ func (m *machine) due() time.Time {
 }
 
 // wakeAt is the earliest time at which something other than a request is due.
-func (m *machine) wakeAt() time.Time {
+func (m *machine) wakeAt(now time.Time) time.Time {
 	t := earliest(m.trust.wakeAt(), m.lv.callbackBy)
 	// Only what tick would act on: to wait for a time that is past is to spin.
 	if !m.lv.asked {
 		t = earliest(t, m.trust.pollBy)
 	}
 	if m.reconciling() {
-		t = earliest(earliest(t, m.own.lookup.next), m.own.remade.by)
+		t = earliest(t, m.own.lookup.next)
+		if m.own.remade.by.After(now) { // a round that waits for a name does not look at it
+			t = earliest(t, m.own.remade.by)
+		}
 	}
 	return t
 }
@@ -138,6 +144,7 @@ func (m *machine) sendRelease(now time.Time) heartbeat.Action {
 	}
 	a := m.send(now, heartbeat.PhaseLeave, epoch, 0, ReasonJoin)
 	m.flights[len(m.flights)-1].release = true
+	m.sched.Sent(now) // rule 15: it is paced and counted like a join
 	return a
 }
 
@@ -155,6 +162,7 @@ func (m *machine) sendLook(now time.Time) heartbeat.Action {
 	req.Groups = append(req.Groups, g)
 	m.seq++
 	m.flights = append(m.flights, flight{seq: m.seq, sent: now, look: true})
+	m.sched.Sent(now)
 	return heartbeat.Action{Kind: heartbeat.ActSend, Seq: m.seq, Req: req, Timeout: min(2*time.Second, m.attemptTimeout()), Avoid: m.hung}
 }
 

@@ -12,6 +12,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/rollcall-go/rollcall/heartbeat"
+	"github.com/rollcall-go/rollcall/heartbeat/kgotransport"
 	"github.com/rollcall-go/rollcall/member"
 	"github.com/rollcall-go/rollcall/membertest/brokers"
 )
@@ -210,4 +212,32 @@ func TestRule15_AdoptsNothingFromErrors(t *testing.T) {
 		r.equal("interval", g[len(g)-1], interval)
 		m.called("assigned orders[0-11]")
 	})
+}
+
+// Rule 15: looks and releases count like heartbeats.
+func TestRule15_EveryRequestCounts(t *testing.T) {
+	for name, f := range map[string]fault{"joins are lost on the way": dropped, "joins are fenced": code(kerr.FencedMemberEpoch.Code)} {
+		t.Run(name, func(t *testing.T) {
+			spec(t, brokers.Config{}, func(r *rig) {
+				r.on(-1, joins, f)
+				r.on(-1, leaves, code(kerr.NotCoordinator.Code))
+				var at cell[[]time.Duration]
+				inner := kgotransport.New(r.cl)
+				r.make(func(c *member.ConsumerConfig) {
+					c.Transport = heartbeat.TransportFunc(func(ctx context.Context, group string, req kmsg.Request) (kmsg.Response, error) {
+						at.set(append(at.get(), r.now()))
+						return inner.Do(ctx, group, req)
+					})
+				}).run()
+				r.sleep(30 * time.Second)
+				all := at.get()
+				r.that(len(all) > 20, "requests, got %d", len(all))
+				for i, t := range all[1:] {
+					r.that(t-all[i] >= 50*time.Millisecond, "50 ms between requests, got %v", t-all[i])
+					r.that(i < 19 || t-all[i-19] >= 10*time.Second, "20 requests in 10 s, got 21 in %v", t-all[max(0, i-19)])
+				}
+				r.calm()
+			})
+		})
+	}
 }

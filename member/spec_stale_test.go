@@ -1,0 +1,105 @@
+package member_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+
+	"github.com/rollcall-go/rollcall/member"
+	"github.com/rollcall-go/rollcall/membertest/brokers"
+)
+
+func polls(d time.Duration) option {
+	return timing(func(t *member.Timing) { t.MaxPollInterval = d })
+}
+
+// A leave that fails does not keep a member from being STALE: OnLost runs, a notice tells, and
+// Alive brings it back.
+func TestStaleThoughTheLeaveFails(t *testing.T) {
+	for name, c := range map[string]struct {
+		fault fault
+		what  member.Notice
+	}{
+		"unreachable": {ignored, member.NoticeUnreachable},
+		"refused":     {code(kerr.GroupAuthorizationFailed.Code), member.NoticeRefused},
+	} {
+		t.Run(name, func(t *testing.T) {
+			specAll(t, brokers.Config{}, func(r *rig) {
+				m := r.join(polls(10 * time.Second))
+				before := m.noticed(c.what)
+				r.on(-1, leaves, c.fault)
+				m.in(member.StateStale)
+				r.sleep(time.Second)
+				m.called("assigned orders[0-11]; lost orders[0-11]")
+				r.equal("owned", m.Snapshot().Assignment.Len(), 0)
+				r.that(m.noticed(c.what) > before, "a notice")
+				r.calm()
+				m.Alive()
+				r.settled(m)
+			})
+		})
+	}
+}
+
+// STALE while no broker can be reached is not the end either.
+func TestStaleWhileUnreachable(t *testing.T) {
+	spec(t, brokers.Config{}, func(r *rig) {
+		m := r.join(polls(10 * time.Second))
+		r.net.cut(true)
+		r.sleep(40 * time.Second)
+		r.equal("state", m.Snapshot().State, member.StateStale)
+		r.net.up()
+		m.Alive()
+		r.settled(m)
+	})
+}
+
+// A member that is asked to leave meanwhile says in the end that it could not.
+func TestStaleThenLeaveWhileUnreachable(t *testing.T) {
+	spec(t, brokers.Config{}, func(r *rig) {
+		r.ghosts = true
+		m := r.join(polls(10*time.Second), timing(func(t *member.Timing) { t.LeaveTimeout = 4 * time.Second }))
+		r.on(-1, leaves, ignored)
+		m.in(member.StateLeaving)
+		m.cancel()
+		m.failed(30*time.Second, member.ErrLeave)
+		m.called("assigned orders[0-11]; lost orders[0-11]")
+	})
+}
+
+// Alive while the leave is under way counts: the member is back as soon as OnLost has returned.
+func TestStaleAliveWhileLeaving(t *testing.T) {
+	spec(t, brokers.Config{}, func(r *rig) {
+		m := r.join(polls(10 * time.Second))
+		x := r.on(1, leaves, held(150*time.Millisecond))
+		r.until("the leave", time.Minute, func() bool { return r.hits(x) == 1 })
+		r.equal("state", m.Snapshot().State, member.StateLeaving)
+		m.Alive()
+		r.that(r.settled(m) < time.Second, "back at once")
+		m.called("assigned orders[0-11]; lost orders[0-11]; assigned orders[0-11]")
+		for range 10 {
+			r.sleep(5 * time.Second)
+			m.Alive()
+		}
+		r.equal("joins", len(m.sent(joins)), 2)
+	})
+}
+
+// The join waits for a leave that is still unanswered on another connection: behind the join it
+// would give what is assigned then to others, while the member takes it for its own.
+func TestStaleReturnWaitsForTheLeave(t *testing.T) {
+	spec(t, brokers.Config{}, func(r *rig) {
+		m := r.join(polls(10 * time.Second))
+		r.on(1, leaves, held(5*time.Second))
+		m.in(member.StateStale)
+		m.Alive()
+		took := r.until("back", time.Minute, func() bool { return m.Snapshot().State == member.StateStable })
+		r.that(took > 4*time.Second && took < 6*time.Second, "right after that answer, took %v", took)
+		for range 10 {
+			r.sleep(5 * time.Second)
+			m.Alive()
+		}
+		r.equal("joins", len(m.sent(joins)), 2)
+	})
+}
