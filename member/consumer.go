@@ -21,6 +21,7 @@ type Consumer struct {
 	cfg       ConsumerConfig // resolved
 	id        Identity
 	scope     *scope
+	asker     *asker // while Run does
 	transport heartbeat.Transport
 	shared    *kgotransport.Transport // nil without a kgo client
 	loop      *heartbeat.Loop
@@ -151,6 +152,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 	c.ended = true
 	close(c.done)
 	c.mu.Unlock()
+	c.failChanges() // those that came while nobody saw that this is the end
 	return err
 }
 
@@ -167,7 +169,6 @@ func (c *Consumer) run(ctx context.Context) error {
 	err := c.loop.Run(ctx, inLeave{c.cfg.Leave})
 	c.runner.stop()
 	c.scope.leave(c)
-	c.failChanges()
 	c.relay.stop()
 	return err
 }

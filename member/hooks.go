@@ -9,8 +9,8 @@ import (
 // Hooks observe a member. Any of the functions may be nil. For one member they
 // are called in order, one at a time, none dropped or merged, from a relay
 // goroutine of their own: one that blocks delays later hooks, never a heartbeat
-// and never a callback. Run waits for the last of them, up to RelayTimeout after
-// the member has left. A value shared by several members must be safe for
+// and never a callback. One that panics is logged, and the next is called. Run waits for the
+// last of them, up to RelayTimeout after the member has left. A value shared by several members must be safe for
 // concurrent use.
 //
 // Callbacks (OnAssigned and so on) are where ownership is acted on; hooks are for

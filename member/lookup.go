@@ -2,6 +2,8 @@ package member
 
 import (
 	"context"
+	"reflect"
+	"sync"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -14,8 +16,20 @@ const (
 	knownNames    = 10_000 // topic IDs whose names are kept; then the cache starts anew
 )
 
-// lookups asks the cluster for what belongs to keys, once for all members of a client:
-// what comes while a look-up is under way goes together into the next. The lock is the scope's.
+// asker is what the members with one Transport share: their look-ups, which go over it as
+// long as one of them runs. The lock is the scope's.
+type asker struct {
+	transport heartbeat.Transport
+	members   int
+	namesOf   lookups[topicID, string]
+	idsOf     lookups[string, topicID]
+	running   sync.WaitGroup
+	ctx       context.Context
+	cancel    context.CancelFunc
+}
+
+// lookups asks the cluster for what belongs to keys, once for all members of an asker:
+// what comes while a look-up is under way goes together into the next.
 type lookups[K comparable, V any] struct {
 	waiting []waiter[K, V]
 	running bool
@@ -26,6 +40,39 @@ type waiter[K comparable, V any] struct {
 	done func(map[K]V) // what was found
 }
 
+// askerKey is the Transport, or the member itself where a Transport cannot be compared, as a
+// function cannot.
+func askerKey(c *Consumer) any {
+	if reflect.ValueOf(c.transport).Comparable() {
+		return c.transport
+	}
+	return c
+}
+
+// addAsker and removeAsker are called with the scope's lock held.
+func (s *scope) addAsker(c *Consumer) {
+	key := askerKey(c)
+	a := s.askers[key]
+	if a == nil {
+		a = &asker{transport: c.transport}
+		a.ctx, a.cancel = context.WithCancel(context.Background())
+		s.askers[key] = a
+	}
+	a.members++
+	c.asker = a
+}
+
+// removeAsker returns what the member has to wait for, without the lock.
+func (s *scope) removeAsker(c *Consumer) (over *sync.WaitGroup) {
+	a := c.asker
+	if a.members--; a.members > 0 {
+		return new(sync.WaitGroup)
+	}
+	a.cancel()
+	delete(s.askers, askerKey(c))
+	return &a.running
+}
+
 // lookupNames finds the names of topic IDs.
 func (s *scope) lookupNames(c *Consumer, ids []topicID, done func(map[topicID]string)) {
 	s.mu.Lock()
@@ -34,9 +81,10 @@ func (s *scope) lookupNames(c *Consumer, ids []topicID, done func(map[topicID]st
 		done(known)
 		return
 	}
-	enqueue(s, &s.namesOf, waiter[topicID, string]{ids, done}, func(ctx context.Context, ids []topicID) map[topicID]string {
+	a := c.asker
+	enqueue(s, a, &a.namesOf, waiter[topicID, string]{ids, done}, func(ids []topicID) map[topicID]string {
 		found := map[topicID]string{}
-		askTopics(ctx, c.transport, requestByID(ids), func(id topicID, name string) { found[id] = name })
+		a.askTopics(requestByID(ids), func(id topicID, name string) { found[id] = name })
 		s.remember(found)
 		return found
 	})
@@ -58,24 +106,24 @@ func (s *scope) remember(found map[topicID]string) {
 func (s *scope) lookupIDs(c *Consumer, names []string, done func(map[string]topicID)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	enqueue(s, &s.idsOf, waiter[string, topicID]{names, done}, func(ctx context.Context, names []string) map[string]topicID {
+	a := c.asker
+	enqueue(s, a, &a.idsOf, waiter[string, topicID]{names, done}, func(names []string) map[string]topicID {
 		found := map[string]topicID{}
-		askTopics(ctx, c.transport, requestByName(names), func(id topicID, name string) { found[name] = id })
+		a.askTopics(requestByName(names), func(id topicID, name string) { found[name] = id })
 		return found
 	})
 }
 
 // enqueue queues w, and starts to look if nobody does. The scope's lock is held.
-func enqueue[K comparable, V any](s *scope, l *lookups[K, V], w waiter[K, V], ask func(context.Context, []K) map[K]V) {
+func enqueue[K comparable, V any](s *scope, a *asker, l *lookups[K, V], w waiter[K, V], ask func([]K) map[K]V) {
 	l.waiting = append(l.waiting, w)
 	if l.running {
 		return
 	}
 	l.running = true
-	ctx := s.ctx
-	s.running.Go(func() {
+	a.running.Go(func() {
 		for batch := l.take(s); len(batch) > 0; batch = l.take(s) {
-			found := ask(ctx, keysOf(batch))
+			found := ask(keysOf(batch))
 			for _, w := range batch {
 				w.done(among(w.keys, found))
 			}
@@ -141,11 +189,10 @@ func requestByName(names []string) *kmsg.MetadataRequest {
 
 // askTopics sends one Metadata request. What the broker does not know, or does not show to
 // us, is not told.
-func askTopics(ctx context.Context, t heartbeat.Transport, req *kmsg.MetadataRequest, found func(topicID, string)) {
-	defer func() { _ = recover() }() // a Transport that panics: nothing found
-	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
+func (a *asker) askTopics(req *kmsg.MetadataRequest, found func(topicID, string)) {
+	ctx, cancel := context.WithTimeout(a.ctx, lookupTimeout)
 	defer cancel()
-	kresp, err := t.Do(ctx, "", req)
+	kresp, err := heartbeat.Attempt(ctx, a.transport, "", req)
 	resp, _ := kresp.(*kmsg.MetadataResponse)
 	if err != nil || resp == nil {
 		return

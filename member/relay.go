@@ -3,6 +3,7 @@ package member
 import (
 	"context"
 	"log/slog"
+	"runtime/debug"
 	"sync"
 	"time"
 )
@@ -48,24 +49,49 @@ func (r *relay) nudge() {
 	}
 }
 
-func (r *relay) take() (batch []any, ending bool) {
+func (r *relay) take() (v any, ok, ending bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	batch, r.queue = r.queue, nil
-	return batch, r.ending
+	if len(r.queue) == 0 {
+		return nil, false, r.ending
+	}
+	v, r.queue = r.queue[0], r.queue[1:]
+	return v, true, r.ending
 }
 
 func (r *relay) run() {
-	defer close(r.done)
-	for range r.wake {
-		batch, ending := r.take()
-		for _, v := range batch {
-			r.deliver(v)
-		}
-		if ending {
+	over := false
+	defer func() {
+		if over {
+			close(r.done)
 			return
 		}
+		go r.run() // a hook has ended this goroutine (testing.T.FailNow does): the rest goes on
+	}()
+	for {
+		v, ok, ending := r.take()
+		switch {
+		case ok:
+			r.protect(v)
+		case ending:
+			over = true
+			return
+		default:
+			<-r.wake
+		}
 	}
+}
+
+// protect: a hook, or a logger, that panics must not take the process down, with all the
+// members in it.
+func (r *relay) protect(v any) {
+	defer func() {
+		if p := recover(); p != nil {
+			defer func() { _ = recover() }() // it may be the logger
+			r.log.Error("rollcall: a hook panicked", "panic", p, "stack", string(debug.Stack()))
+		}
+	}()
+	r.deliver(v)
 }
 
 // stop lets the relay deliver what it has, and waits for it, up to RelayTimeout.
@@ -79,7 +105,8 @@ func (r *relay) stop() {
 	select {
 	case <-r.done:
 	case <-t.C:
-		r.log.Warn("rollcall: a hook still runs after the member has left")
+		// Not on this goroutine: it may be the logger that blocks.
+		go r.log.Warn("rollcall: a hook still runs after the member has left")
 	}
 }
 

@@ -93,3 +93,10 @@ func (c *wireConn) Close() error {
 	c.n.mu.Unlock()
 	return c.Conn.Close()
 }
+
+// set changes how connections are made.
+func (n *network) set(dial func(ctx context.Context, network, address string) (net.Conn, error)) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.dial = dial
+}

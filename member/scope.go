@@ -1,7 +1,6 @@
 package member
 
 import (
-	"context"
 	"runtime"
 	"sync"
 	"time"
@@ -21,13 +20,8 @@ type scope struct {
 	groups map[string]*siblings
 	keys   uint64
 
-	names   map[topicID]string // what look-ups have found
-	namesOf lookups[topicID, string]
-	idsOf   lookups[string, topicID]
-	members int
-	running *sync.WaitGroup // look-ups of the members that run now
-	cancel  context.CancelFunc
-	ctx     context.Context
+	names  map[topicID]string // what look-ups have found
+	askers map[any]*asker     // by askerKey
 }
 
 type claimKey struct{ group, kind, name string }
@@ -67,7 +61,7 @@ func scopeOf(cl *kgo.Client) *scope {
 func newScope() *scope {
 	return &scope{
 		names: map[topicID]string{}, taken: map[claimKey]weak.Pointer[Consumer]{},
-		groups: map[string]*siblings{},
+		groups: map[string]*siblings{}, askers: map[any]*asker{},
 	}
 }
 
@@ -113,10 +107,7 @@ func (s *scope) release(c *Consumer) {
 func (s *scope) join(c *Consumer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.members++; s.members == 1 {
-		s.ctx, s.cancel = context.WithCancel(context.Background())
-		s.running = new(sync.WaitGroup)
-	}
+	s.addAsker(c)
 	if c.cfg.Timing.EarlyBeats == 0 {
 		return
 	}
@@ -156,15 +147,9 @@ func (s *scope) leave(c *Consumer) {
 			delete(s.groups, c.id.Group)
 		}
 	}
-	s.members--
-	last, running := s.members == 0, s.running
-	if last {
-		s.cancel()
-	}
+	over := s.removeAsker(c)
 	s.mu.Unlock()
-	if last {
-		running.Wait()
-	}
+	over.Wait()
 }
 
 func (g *siblings) stop() {

@@ -55,8 +55,9 @@ func (m *machine) partitions(set topicSet) Partitions {
 		name := m.own.names[t.id]
 		p[name] = append(p[name], t.parts...)
 	}
-	for _, ps := range p {
+	for name, ps := range p {
 		slices.Sort(ps)
+		p[name] = slices.Compact(ps) // two IDs with one name, by metadata that is wrong
 	}
 	return p
 }
