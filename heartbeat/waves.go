@@ -25,6 +25,7 @@ type News struct {
 	Change bool  // it joined or left: a new target is due
 	Freed  bool  // it gave partitions up and the coordinator knows
 
+	Sent     time.Time     // when the heartbeat was sent that was answered; zero: just now
 	Interval time.Duration // the heartbeat interval in force
 }
 
@@ -66,8 +67,8 @@ type sibling struct {
 	id    uint64
 	epoch int32
 	owned int
-	told  int32 // kicked for this epoch
-	wants bool  // something was freed that may be for it
+	told  int32     // kicked for this epoch
+	wants time.Time // since when something is free that may be for it; zero: nothing
 }
 
 // NewWaves is for one group of one process.
@@ -98,7 +99,10 @@ func (w *Waves) Tell(now time.Time, id uint64, n News) {
 	}
 	from := w.sibs[i]
 	freed := max(1, from.owned-n.Owned)
-	from.epoch, from.owned, from.wants = n.Epoch, n.Owned, false
+	from.epoch, from.owned = n.Epoch, n.Owned
+	if n.Epoch == 0 || n.Sent.IsZero() || !n.Sent.Before(from.wants) { // else it had asked before, and was told nothing of it
+		from.wants = time.Time{}
+	}
 	if n.Change {
 		w.changed, w.left = now, n.Epoch == 0
 	}
@@ -110,14 +114,14 @@ func (w *Waves) Tell(now time.Time, id uint64, n News) {
 	case n.Change && n.Epoch == 0: // It left. In a group that was at rest any heartbeat brings the new target.
 		w.scouting, w.scoutAt = scouts, now
 		if !w.crowded() {
-			w.offer(from, len(w.sibs))
+			w.offer(now, from, len(w.sibs))
 		}
 	case n.Change && (!fresh || w.crowded()):
 		// Of a crowd it may have been told of the target before its own; with few, who joined asks.
 		w.scouting, w.scoutAt = scouts-1, now.Add(scoutEvery)
 	case n.Freed:
 		w.freed += freed
-		w.offer(from, w.freed)
+		w.offer(now, from, w.freed)
 	}
 	if w.heard.IsZero() {
 		w.heard = now
@@ -127,7 +131,7 @@ func (w *Waves) Tell(now time.Time, id uint64, n News) {
 
 // offer marks those that what from gave up may be for: of a crowd the n that own
 // least, else all that own less.
-func (w *Waves) offer(from *sibling, n int) {
+func (w *Waves) offer(now time.Time, from *sibling, n int) {
 	for _, s := range w.byOwned() {
 		if s == from || s.epoch == 0 {
 			continue
@@ -139,7 +143,7 @@ func (w *Waves) offer(from *sibling, n int) {
 		} else if from.epoch > 0 && (s.epoch < w.newest || s.owned >= from.owned && s.owned > 0) {
 			continue
 		}
-		s.wants = true
+		s.wants = now
 	}
 }
 
@@ -158,7 +162,7 @@ func (w *Waves) plan(now time.Time) {
 	}
 	soon, behind := latest(now, w.heard.Add(coalesce)), 0
 	for _, s := range w.sibs {
-		if s.wants {
+		if !s.wants.IsZero() {
 			at(latest(soon, w.affordable(now, 1+w.reserve(now))))
 		}
 		if w.behind(s) {
@@ -203,7 +207,7 @@ func (w *Waves) Fire(now time.Time) []uint64 {
 	var wake []*sibling
 	sibs := w.byOwned()
 	for _, s := range sibs {
-		if s.wants && !now.Before(w.affordable(now, 1+len(wake)+w.reserve(now))) {
+		if !s.wants.IsZero() && !now.Before(w.affordable(now, 1+len(wake)+w.reserve(now))) {
 			wake = append(wake, s)
 		}
 	}
@@ -227,7 +231,7 @@ func (w *Waves) Fire(now time.Time) []uint64 {
 			break
 		}
 		kicks = append(kicks, s.id)
-		s.told, s.wants = w.newest, false
+		s.told, s.wants = w.newest, time.Time{}
 	}
 	w.heard = time.Time{}
 	w.plan(now)

@@ -151,3 +151,29 @@ func TestRule21CrowdIsRationed(t *testing.T) {
 		}
 	}
 }
+
+// An answer to a heartbeat that was sent before something was freed says nothing of it: who it
+// may be for is still asked.
+func TestWavesOldAnswerDoesNotSettleAnOffer(t *testing.T) {
+	for name, late := range map[string]bool{"sent before": true, "sent after": false} {
+		w, now := NewWaves(), time.Unix(1000, 0)
+		for id := uint64(1); id <= Crowd; id++ {
+			w.Add(id)
+			w.Tell(now, id, News{Epoch: 5, Owned: 2, Change: true})
+		}
+		now = now.Add(time.Minute)
+		w.Fire(now) // all have heard
+		now = now.Add(time.Minute)
+		w.Tell(now, 2, News{Epoch: 5, Owned: 1})
+		w.Tell(now, 1, News{Epoch: 5, Owned: 1, Freed: true})
+		sent := now.Add(time.Millisecond)
+		if late {
+			sent = now.Add(-time.Millisecond)
+		}
+		w.Tell(now.Add(2*time.Millisecond), 2, News{Epoch: 5, Owned: 1, Sent: sent})
+		got := w.Fire(now.Add(time.Second))
+		if asked := len(got) == 1 && got[0] == 2; asked != late {
+			t.Errorf("%s: asked %v", name, got)
+		}
+	}
+}

@@ -7,5 +7,5 @@ type siblingNews = heartbeat.News
 
 // sibling tells what an answer brought, or that the member has left.
 func (m *machine) sibling(change, freed bool) {
-	m.emit(outSibling, siblingNews{Epoch: m.epoch, Owned: m.own.owned.len(), Change: change, Freed: freed, Interval: m.sched.Interval()})
+	m.emit(outSibling, siblingNews{Epoch: m.epoch, Owned: m.own.owned.len(), Change: change, Freed: freed, Sent: m.trust.last, Interval: m.sched.Interval()})
 }
