@@ -147,9 +147,13 @@ func (m *machine) answered(now time.Time, f flight, resp *kmsg.ConsumerGroupHear
 	if f.conn == m.hung {
 		m.hung = 0 // not by another connection's answer: what is on it is still unanswered
 	}
-	m.reachable()
 	m.sched.Throttle(now, millis(resp.ThrottleMillis))
 	o := heartbeat.Classify(f.phase, resp.ErrorCode)
+	if o.Unknown() {
+		m.unavailable(now, m.refusedError(f, resp))
+	} else {
+		m.reachable()
+	}
 	if f.release {
 		m.released(now, o, resp)
 		return
@@ -212,7 +216,11 @@ func (m *machine) accept(now time.Time, f flight, resp *kmsg.ConsumerGroupHeartb
 		m.notice(now, NoticeForeignID, fmt.Sprintf("the answer names member ID %q; ours stays", *id), nil)
 	}
 	if !m.sched.Accepted(now, interval, millis(resp.ThrottleMillis)) {
-		m.notice(now, NoticeBadAnswer, fmt.Sprintf("heartbeat interval %v ignored; %v stays", interval, m.sched.Interval()), nil)
+		why := ""
+		if interval > m.cfg.Timing.SessionTimeout {
+			why = fmt.Sprintf(" (SessionTimeout is %v: does the group have that one?)", m.cfg.Timing.SessionTimeout)
+		}
+		m.notice(now, NoticeBadAnswer, fmt.Sprintf("heartbeat interval %v ignored; %v stays%s", interval, m.sched.Interval(), why), nil)
 	}
 	m.delta.Accepted(f.seq)
 	m.joins.accepted()

@@ -33,7 +33,8 @@ type Timing struct {
 	RebalanceTimeout time.Duration
 	// SessionTimeout is what the group's session timeout is set to. It is not on
 	// the wire, so it has to be stated: broker group.consumer.session.timeout.ms or
-	// group config consumer.session.timeout.ms. It drives TrustedUntil, the
+	// group config consumer.session.timeout.ms. It has to be longer than the broker's heartbeat
+	// interval, 5 s by default: an answer with a longer interval is not obeyed. It drives TrustedUntil, the
 	// timeout of an attempt (a third of it) and how long authentication
 	// failures are retried. Default 45 s, as the broker's.
 	SessionTimeout time.Duration
@@ -43,7 +44,9 @@ type Timing struct {
 	LeaveTimeout time.Duration
 	// ShutdownTimeout bounds the last callbacks and the leave together, from the
 	// end of Run's context (or the call of Leave) to the return of Run. Default
-	// 25 s: Kubernetes gives a pod 30 s.
+	// 25 s: Kubernetes gives a pod 30 s. The contexts of the last callbacks end a quarter of it,
+	// or 5 s, before, so that the leave has its time. Run may return up to [RelayTimeout] later
+	// if a hook or the logger still runs.
 	ShutdownTimeout time.Duration
 	// MaxPollInterval is the longest time between two calls of Alive; past it the
 	// member leaves, then OnLost runs, and it is STALE until the next one. Default: off,
@@ -51,7 +54,7 @@ type Timing struct {
 	MaxPollInterval time.Duration
 	// EarlyBeats is how many extra heartbeats a member may send per target change
 	// that it takes part in, so as not to wait for its interval when
-	// something is likely to be ready. Default 10; negative: none.
+	// something is likely to be ready. Default 10, which is also the most; negative: none.
 	EarlyBeats int
 }
 
@@ -100,7 +103,7 @@ type ConsumerConfig struct {
 	// '.', '_' and '-', up to 249 of them. Unique in the group, and in this client.
 	InstanceID string
 	// InstanceWait is how long to wait for an InstanceID that another member
-	// holds, asking at most every 5 s. Default: SessionTimeout + 10 s, which outlasts the
+	// holds, asking every 5 s. Default: SessionTimeout + 10 s, which outlasts the
 	// session of a predecessor that crashed. Negative: fail at once with [ErrInstanceHeld].
 	InstanceWait time.Duration
 	// Leave is how the member leaves when Run's context ends. Default: LeaveDefault.
@@ -144,6 +147,8 @@ func def[T comparable](v *T, d T) {
 		*v = d
 	}
 }
+
+const wantLeave = "LeaveDefault, LeaveGroup or RemainInGroup"
 
 type faults []ConfigFault
 
@@ -199,7 +204,7 @@ func (c ConsumerConfig) check() faults {
 		f.add("MemberID", c.MemberID, "a version 4 UUID as 22 characters of base64url, without a '-'", nil)
 	}
 	if c.Leave > RemainInGroup {
-		f.add("Leave", uint8(c.Leave), "LeaveDefault, LeaveGroup or RemainInGroup", nil)
+		f.add("Leave", uint8(c.Leave), wantLeave, nil)
 	}
 	f.timing(c.Timing)
 	return f

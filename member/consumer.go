@@ -127,8 +127,9 @@ func authFailure(err error) (auth, sure bool) {
 }
 
 // Run joins the group and stays in it. When ctx ends it lets go of what is owned
-// (OnRevoked), leaves as cfg.Leave says, and returns nil. Otherwise it returns a
-// [*Error] or a [*CallbackError]; by then it has left, too. It may be called once.
+// (OnRevoked; OnLost if the session may have ended by the member's own clock), leaves as
+// cfg.Leave says, and returns nil. Otherwise it returns a [*Error] or a [*CallbackError]; by
+// then it has left, too. It may be called once: after that it is [ErrRunning].
 //
 // A broker that is not there is not an error: Run tries until ctx ends. When it
 // returns, all its goroutines have ended, but for a callback or a hook that ignores
@@ -241,13 +242,18 @@ func (c *Consumer) lastAlive() time.Time { return c.born.Add(time.Duration(c.pol
 // Leave makes Run end, as op says, waits for it or for the end of ctx, and returns
 // Run's error, or ctx's. The leave itself is not bound to ctx but to
 // Timing.ShutdownTimeout. With the context of a callback it does not wait. Before Run
-// it makes Run return nil at once, and after Run it returns what Run did.
+// it makes Run return nil at once, and gives the member's names free; after Run it returns
+// what Run did. The error is a [*ConfigError], and nothing happens, if op is none of the three.
 func (c *Consumer) Leave(ctx context.Context, op LeaveOperation) error {
+	if op > RemainInGroup {
+		return &ConfigError{Faults: faults{{"op", uint8(op), wantLeave, nil}}}
+	}
 	c.mu.Lock()
 	started := c.started
 	c.ended = true
 	c.mu.Unlock()
 	if !started {
+		c.scope.release(c)
 		return nil
 	}
 	c.loop.Post(inLeave{op})

@@ -2,14 +2,17 @@ package member_test
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"net"
 	"runtime"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -243,4 +246,76 @@ func cpu() time.Duration {
 	var u syscall.Rusage
 	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// A callback that ignores the end of its context is told while it runs, once.
+func TestSlowCallbackIsTold(t *testing.T) {
+	spec(t, brokers.Config{}, func(r *rig) {
+		m := r.start(onAssigned(first(sleeps(3*time.Minute))), timing(func(t *member.Timing) { t.RebalanceTimeout = 30 * time.Second }))
+		r.sleep(27 * time.Second)
+		r.equal("notices", m.noticed(member.NoticeSlow), 0)
+		r.sleep(2 * time.Second)
+		r.equal("notices", m.noticed(member.NoticeSlow), 1)
+		r.sleep(3 * time.Minute)
+		r.equal("notices", m.noticed(member.NoticeSlow), 1)
+		r.settled(m)
+	})
+}
+
+// A STALE member joins again with the subscription that it was given meanwhile.
+func TestSubscribeWhileStale(t *testing.T) {
+	spec(t, brokers.Config{Topics: map[string]int32{"orders": 3, "other": 2}}, func(r *rig) {
+		m := r.join(topics("orders"), polls(10*time.Second))
+		m.in(member.StateStale)
+		done := make(chan error, 1)
+		go func() { done <- m.SetTopics(context.Background(), "other") }()
+		r.sleep(time.Minute)
+		r.equal("answered early", len(done), 0)
+		m.Alive()
+		r.settled(m)
+		r.equal("SetTopics", <-done, error(nil))
+		r.equal("owned", m.Snapshot().Assignment.String(), "other[0-1]")
+
+		m.in(member.StateStale)
+		go func() { done <- m.SetTopics(context.Background(), "orders") }()
+		r.sleep(time.Second)
+		m.leaves()
+		r.equal("SetTopics of a member that leaves", <-done, member.ErrNotJoined)
+	})
+}
+
+// Leave checks its argument, and before Run it gives the names free.
+func TestLeaveBeforeRun(t *testing.T) {
+	spec(t, brokers.Config{}, func(r *rig) {
+		cfg := member.ConsumerConfig{Group: "g", Topics: []string{"orders"}, InstanceID: "x"}
+		a, err := member.NewConsumer(r.cl, cfg)
+		r.equal("error", err, error(nil))
+		_, err = member.NewConsumer(r.cl, cfg)
+		wantFaults(r, err, "InstanceID")
+		wantFaults(r, a.Leave(r.Context(), 99), "op")
+		r.equal("Leave", a.Leave(r.Context(), member.LeaveDefault), error(nil))
+		b, err := member.NewConsumer(r.cl, cfg)
+		r.equal("error", err, error(nil))
+		r.equal("Run of the first", a.Run(r.Context()), error(nil))
+		_, err = member.NewConsumer(r.cl, cfg)
+		wantFaults(r, err, "InstanceID") // b has it
+		r.equal("Leave", b.Leave(r.Context(), member.LeaveDefault), error(nil))
+	})
+}
+
+// A code that nobody knows is named in the text.
+func TestUnknownCodeIsNamed(t *testing.T) {
+	spec(t, brokers.Config{}, func(r *rig) {
+		r.on(-1, joins, code(4711))
+		e := r.start().failed(time.Minute, kerr.UnknownServerError)
+		r.that(e.Code == 4711 && strings.Contains(e.Error(), "4711"), "the code, got %v", e)
+	})
+}
+
+// A Snapshot prints as more than its Identity.
+func TestSnapshotPrints(t *testing.T) {
+	spec(t, brokers.Config{}, func(r *rig) {
+		m := r.join()
+		r.equal("text", fmt.Sprint(m.Snapshot()), "g/"+m.id+" STABLE, member epoch 2, owns orders[0-11]")
+	})
 }

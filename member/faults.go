@@ -3,6 +3,7 @@ package member
 import (
 	"context"
 	"errors"
+	"fmt"
 	"regexp"
 	"time"
 
@@ -66,15 +67,38 @@ func (m *machine) refusedError(f flight, resp *kmsg.ConsumerGroupHeartbeatRespon
 		e.errs = append(e.errs, kerr.ErrorForCode(resp.ErrorCode))
 	} else {
 		// kerr folds codes that it does not know into UNKNOWN_SERVER_ERROR; Code has the raw one.
-		e.errs = append(e.errs, kerr.UnknownServerError)
+		e.errs = append(e.errs, unknownCode(resp.ErrorCode))
 	}
 	return e
 }
 
-// trouble is a run of attempts without an answer.
+// unknownCode is a code that kerr does not know: it says which, and is UNKNOWN_SERVER_ERROR.
+type unknownCode int16
+
+func (c unknownCode) Error() string {
+	return fmt.Sprintf("Kafka error code %d, which this client does not know", int16(c))
+}
+func (c unknownCode) Unwrap() error { return kerr.UnknownServerError }
+
+// trouble is a run of attempts without an answer, or with none that says anything.
 type trouble struct {
 	told, toldAuth bool
 	authSince      time.Time // TLS or authentication have failed since, and nothing else
+	awaySince      time.Time // brokers have answered that they are not the coordinator, or not yet
+}
+
+// unavailable: a broker answers, and no coordinator does. When a coordinator moves or loads
+// that is so for a moment; if it lasts for an interval it is as bad as no answer, and told.
+func (m *machine) unavailable(now time.Time, err *Error) {
+	t := &m.trust.trouble
+	t.toldAuth, t.authSince = false, time.Time{}
+	if t.awaySince.IsZero() {
+		t.awaySince = now
+	}
+	if !t.told && now.Sub(t.awaySince) >= m.sched.Interval() {
+		t.told = true
+		m.notice(now, NoticeUnreachable, "no coordinator; trying on", err)
+	}
 }
 
 // unreachable tells once per run of failures that nobody answers; the member

@@ -178,7 +178,7 @@ func (m *machine) waitForName(now time.Time, what string, err *Error, mayLeave b
 		m.join.heldSince = now
 		m.notice(now, NoticeWaiting, what+" for up to "+wait.String(), err)
 	}
-	m.join.heldUntil = now.Add(heldPace)
+	m.join.heldUntil = earliest(now.Add(heldPace), m.join.heldSince.Add(wait))
 	m.ask(ReasonJoin)
 }
 

@@ -163,10 +163,11 @@ const (
 	NoticeForeignID                 // an answer named another member ID; ours stays
 	NoticeBadAnswer                 // an answer that makes no sense was ignored, or partly so
 	NoticeAuth                      // TLS or authentication failed; retried within the session
+	NoticeSlow                      // a callback still runs a second after the end of its context
 	numNotices
 )
 
-var noticeNames = [numNotices]string{"other", "unreachable", "refused", "waiting", "foreign member ID", "bad answer", "authentication"}
+var noticeNames = [numNotices]string{"other", "unreachable", "refused", "waiting", "foreign member ID", "bad answer", "authentication", "slow callback"}
 
 // String is a lower-case phrase, such as "bad answer".
 func (n Notice) String() string {

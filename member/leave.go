@@ -104,7 +104,7 @@ func (m *machine) lastCallback(now time.Time) {
 	if by := m.giveUpBy(); m.own.givingUp() && by.Before(limit) {
 		call.by, call.cause = by, ErrRevoking
 	}
-	m.emit(outCallback, call)
+	m.run(call)
 }
 
 // fencedWhileLeaving: out already. The callback that runs is told; nothing rejoins.

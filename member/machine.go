@@ -245,6 +245,7 @@ func (m *machine) tick(now time.Time) {
 	m.checkTrust(now)
 	m.checkAlive(now)
 	m.checkLeave(now)
+	m.checkCallback(now)
 	m.reconcile(now)
 }
 

@@ -44,6 +44,7 @@ type callback struct {
 	id    uint64
 	what  Ownership
 	parts topicSet
+	slow  time.Time // told then that it still runs; zero: never, or told
 }
 
 type (
@@ -295,7 +296,7 @@ func (m *machine) call(now time.Time, what Ownership, parts topicSet) {
 	if late := m.own.namedAt.Sub(m.own.targetSent); what == Assigned && late > 0 {
 		by = by.Add(late)
 	}
-	m.emit(outCallback, callbackCall{id: m.own.cbSeq, what: what, parts: m.partitions(parts), by: by, cause: ErrRevoking})
+	m.run(callbackCall{id: m.own.cbSeq, what: what, parts: m.partitions(parts), by: by, cause: ErrRevoking})
 }
 
 // acknowledge sends the owned list, at once (rule 17).

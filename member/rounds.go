@@ -72,7 +72,23 @@ func (m *machine) loseOwned(now time.Time) {
 		by = m.lv.callbackLimit()
 		m.lv.callbackBy = m.patience(by)
 	}
-	m.emit(outCallback, callbackCall{id: m.own.cbSeq, what: Lost, parts: m.partitions(m.own.owned), by: by, cause: ErrRevoking})
+	m.run(callbackCall{id: m.own.cbSeq, what: Lost, parts: m.partitions(m.own.owned), by: by, cause: ErrRevoking})
+}
+
+// run has a callback run.
+func (m *machine) run(call callbackCall) {
+	m.own.cb.slow = call.by.Add(time.Second)
+	m.emit(outCallback, call)
+}
+
+// checkCallback tells of one that does not obey the end of its context.
+func (m *machine) checkCallback(now time.Time) {
+	cb := &m.own.cb
+	if cb.slow.IsZero() || now.Before(cb.slow) {
+		return
+	}
+	cb.slow = time.Time{}
+	m.notice(now, NoticeSlow, callbackName(cb.what)+" still runs, though its context has ended; nothing goes on before it returns", nil)
 }
 
 // lostAll: OnLost has returned, or there was nothing to lose.

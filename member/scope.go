@@ -99,7 +99,9 @@ func (s *scope) release(c *Consumer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, k := range c.claims() {
-		delete(s.taken, k)
+		if s.taken[k].Value() == c {
+			delete(s.taken, k)
+		}
 	}
 }
 

@@ -73,7 +73,7 @@ func (m *machine) due() time.Time {
 
 // wakeAt is the earliest time at which something other than a request is due.
 func (m *machine) wakeAt(now time.Time) time.Time {
-	t := earliest(m.trust.wakeAt(), m.lv.callbackBy)
+	t := earliest(earliest(m.trust.wakeAt(), m.lv.callbackBy), m.own.cb.slow)
 	// Only what tick would act on: to wait for a time that is past is to spin.
 	if !m.lv.asked {
 		t = earliest(t, m.trust.pollBy)

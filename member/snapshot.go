@@ -1,6 +1,9 @@
 package member
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // Snapshot is one consistent view of a member, free to take at any time and from
 // any goroutine. Maps and slices in it are shared and read-only.
@@ -23,6 +26,11 @@ type Snapshot struct {
 	TrustedUntil time.Time
 	// Err is what Run returns; set in StateFatal.
 	Err error
+}
+
+// String is one line: who, in which state, and what is owned.
+func (s Snapshot) String() string {
+	return fmt.Sprintf("%v %v, member epoch %d, owns %v", s.Identity, s.State, s.MemberEpoch, s.Assignment)
 }
 
 // Trusted reports whether, at now, no other member can own the assignment.

@@ -53,6 +53,29 @@ func TestCase46_UnreachableIsTold(t *testing.T) {
 	})
 }
 
+// Case 46: so is a coordinator that only says that it is none, or not yet, for longer than an
+// interval; one that moves is not.
+func TestCase46_NoCoordinatorIsTold(t *testing.T) {
+	for _, e := range []*kerr.Error{kerr.NotCoordinator, kerr.CoordinatorNotAvailable, kerr.CoordinatorLoadInProgress} {
+		t.Run(e.Message, func(t *testing.T) {
+			spec(t, brokers.Config{}, func(r *rig) {
+				m := r.join()
+				r.on(3, steady, code(e.Code))
+				r.sleep(time.Minute)
+				r.equal("notices of a short outage", m.noticed(member.NoticeUnreachable), 0)
+				for i := range 2 {
+					r.on(-1, steady, code(e.Code))
+					r.sleep(20 * time.Second)
+					r.equal("notices", m.noticed(member.NoticeUnreachable), i+1)
+					r.calm()
+					r.sleep(2 * interval)
+				}
+				m.called("assigned orders[0-11]")
+			})
+		})
+	}
+}
+
 // Case 47 (platformatic/kafka#374): an idle member whose heartbeats fail does not look alive.
 func TestCase47_FailingQuietly(t *testing.T) {
 	spec(t, brokers.Config{}, func(r *rig) {

@@ -138,7 +138,7 @@ func TestRule12_WaitsForARival(t *testing.T) {
 
 // Rule 12: InstanceWait bounds the wait; negative fails at once.
 func TestRule12_InstanceWait(t *testing.T) {
-	for wait, want := range map[time.Duration]time.Duration{-1: 0, 12 * time.Second: 15 * time.Second, 0: specSession + 10*time.Second} {
+	for wait, want := range map[time.Duration]time.Duration{-1: 0, 12 * time.Second: 12 * time.Second, 0: specSession + 10*time.Second} {
 		t.Run(wait.String(), func(t *testing.T) {
 			spec(t, brokers.Config{}, func(r *rig) {
 				r.ghosts = true

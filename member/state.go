@@ -16,6 +16,9 @@ func (k Kind) String() string {
 	return fmt.Sprintf("Kind(%d)", uint8(k))
 }
 
+// MarshalText is String, for JSON and logs.
+func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
 // Identity is who a member is. It does not change during the member's life.
 type Identity struct {
 	Kind  Kind

@@ -40,7 +40,9 @@ type (
 // subscribe changes the subscription, at once: in the next heartbeat, or in the
 // join if there is none yet. A member that is joined does not join again for it.
 func (m *machine) subscribe(now time.Time, v inChange) {
-	if m.lv.asked || m.state == StateUnsubscribed || m.state == StateFatal {
+	// One that is STALE, or on its way there, joins again with it.
+	ends := m.lv.asked && (!m.lv.stale || m.lv.ends)
+	if ends || m.state == StateUnsubscribed || m.state == StateFatal {
 		m.emit(outChange, changeResult{v.id, ErrNotJoined})
 		return
 	}

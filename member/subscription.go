@@ -9,7 +9,9 @@ type Subscription struct {
 }
 
 // Subscribe replaces the subscription of a running member, without a rejoin, and
-// waits until the coordinator has accepted it or ctx ends. If it is refused (a bad regex, no
+// waits until the coordinator has accepted it or ctx ends; then it may still be accepted
+// later. A member that is not in the group now (FENCED, STALE) joins again with it, and a
+// running one that leaves gives [ErrNotJoined]. If it is refused (a bad regex, no
 // DESCRIBE on a topic) the member stays as it was, and the error says why; it is a
 // [*ConfigError] for what is wrong by itself, an [*Error] otherwise. What is not
 // subscribed any more is revoked by the answer. (Brokers 4.0 do not drop what only

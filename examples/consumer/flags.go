@@ -33,7 +33,7 @@ type options struct {
 	members     int
 	startGap    time.Duration
 	timing      member.Timing
-	leave       member.LeaveOperation
+	leave       leaveFlag
 	revokeDelay time.Duration
 	selfRevoke  bool
 	duration    time.Duration
@@ -59,7 +59,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	fs.DurationVar(&o.timing.RebalanceTimeout, "rebalance-timeout", 0, "how long callbacks may take (0: 5m)")
 	fs.DurationVar(&o.timing.SessionTimeout, "session-timeout", 0, "what the group's session timeout is set to (0: 45s); the cluster in memory obeys it")
 	fs.DurationVar(&o.timing.MaxPollInterval, "max-poll-interval", 0, "longest time between two calls of Alive, which the program makes three times as often (0: off)")
-	fs.TextVar(&o.leave, "leave", member.LeaveDefault, "how to leave: default, leave or remain")
+	fs.Var(&o.leave, "leave", "how to leave: default, leave or remain (default \"default\")")
 	fs.DurationVar(&o.revokeDelay, "revoke-delay", 0, "how long OnRevoked takes, unless its context ends first")
 	fs.BoolVar(&o.selfRevoke, "self-revoke", false, "give up everything when the session may have ended, though no broker said so")
 	fs.BoolVar(&noEarly, "no-early", false, "no early heartbeats")
@@ -73,13 +73,33 @@ func parse(args []string, stderr io.Writer) (options, error) {
 		fmt.Fprintln(stderr, "consumer:", err)
 		return o, err
 	}
-	if len(o.topics) == 0 && o.regex == "" {
+	given := map[string]bool{}
+	fs.Visit(func(f *flag.Flag) { given[f.Name] = true })
+	if !given["topics"] && o.regex == "" {
 		o.topics = []string{defaultTopic}
 	}
 	if noEarly {
 		o.timing.EarlyBeats = -1
 	}
 	return o, nil
+}
+
+// leaveFlag keeps what it does not understand, so that it is reported with all else.
+type leaveFlag struct {
+	op  member.LeaveOperation
+	bad string
+}
+
+// String implements flag.Value.
+func (l *leaveFlag) String() string { return l.op.String() }
+
+// Set implements flag.Value.
+func (l *leaveFlag) Set(s string) error {
+	l.bad = ""
+	if l.op.UnmarshalText([]byte(s)) != nil {
+		l.bad = s
+	}
+	return nil
 }
 
 // split keeps empty names, so that they are reported and not guessed away.
@@ -98,7 +118,7 @@ func split(s string) []string {
 func (o options) config(i int) member.ConsumerConfig {
 	cfg := member.ConsumerConfig{
 		Group: o.group, Topics: o.topics, Regex: o.regex, Rack: o.rack,
-		InstanceID: o.instanceID, Leave: o.leave, SelfFence: o.selfRevoke, Timing: o.timing,
+		InstanceID: o.instanceID, Leave: o.leave.op, SelfFence: o.selfRevoke, Timing: o.timing,
 	}
 	if o.instanceID != "" && o.members > 1 {
 		cfg.InstanceID = fmt.Sprintf("%s-%d", o.instanceID, i)
@@ -127,6 +147,9 @@ func (o options) faults() []string {
 	}
 	if slices.Contains(o.brokers, "") {
 		wrong("-brokers", strings.Join(o.brokers, ","), "an address between two commas")
+	}
+	if o.leave.bad != "" {
+		wrong("-leave", o.leave.bad, "default, leave or remain")
 	}
 	for _, d := range []struct {
 		flag  string

@@ -28,7 +28,7 @@ func TestParseAll(t *testing.T) {
 		-self-revoke -no-early -duration 6s -v`), io.Discard)
 	want := options{
 		brokers: []string{"h1:9092", "h2:9092"}, group: "g", topics: []string{"a", "b"}, regex: "x.*", instanceID: "i", rack: "r",
-		members: 3, startGap: time.Second, leave: member.RemainInGroup, revokeDelay: 5 * time.Second, selfRevoke: true,
+		members: 3, startGap: time.Second, leave: leaveFlag{op: member.RemainInGroup}, revokeDelay: 5 * time.Second, selfRevoke: true,
 		duration: 6 * time.Second, verbose: true,
 		timing: member.Timing{
 			RebalanceTimeout: 2 * time.Second, SessionTimeout: 3 * time.Second, MaxPollInterval: 4 * time.Second, EarlyBeats: -1,
@@ -63,7 +63,7 @@ func TestExitCodeOfWrongFlags(t *testing.T) {
 		want []string // on stderr
 	}{
 		{"-nonsense", []string{"-nonsense"}},
-		{"-leave later", []string{"-leave", "none of default, leave, remain"}},
+		{"-leave later -members 0", []string{"-leave", "want default, leave or remain", "-members"}},
 		{"-members x", []string{"-members"}},
 		{"orders", []string{`unexpected arguments: ["orders"]`}},
 		{"-brokers host:port", []string{"parse port"}},

@@ -153,7 +153,7 @@ func consume(ctx context.Context, o options, conn []kgo.Opt, stdout, stderr io.W
 	case is[*member.ConfigError](err): // of what only the client can tell
 		fmt.Fprintln(stderr, "consumer:", err)
 		return exitUsage
-	case err != nil, broken != nil:
+	case err != nil, broken != nil, !flushed:
 		return exitFailed
 	}
 	return exitClean
