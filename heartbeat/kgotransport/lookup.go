@@ -148,7 +148,7 @@ func (t *Transport) toCoordinator(ctx context.Context, group string, node int32,
 		wrote.Store(true)
 		l.pass()
 	})
-	if err != nil && context.Cause(sub) == errMoved && errors.Is(err, heartbeat.ErrNotSent) {
+	if err != nil && errors.Is(context.Cause(sub), errMoved) && errors.Is(err, heartbeat.ErrNotSent) {
 		return nil, errMoved
 	}
 	return resp, err
