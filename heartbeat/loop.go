@@ -53,7 +53,9 @@ type Action struct {
 	Seq     uint64
 	Req     kmsg.Request
 	AnyNode bool // ActSend: not to the coordinator, to any broker
-	Keep    bool // ActProbe: if it is not written, let it go on and say nothing
+	// Keep: ActProbe: if it is not written, let it go on and say nothing. ActDone: attempts that
+	// are under way go on by themselves until they are answered or their time is over.
+	Keep    bool
 	Timeout time.Duration
 	Avoid   uint64 // ActSend: see [Trace]
 	At      time.Time
@@ -75,12 +77,12 @@ type Loop struct {
 	ready  chan struct{} // holds one token when inbox is not empty
 
 	flights map[uint64]*flight
-	running sync.WaitGroup
 }
 
 type flight struct {
 	trace  Trace
 	cancel context.CancelFunc
+	over   chan struct{}
 }
 
 // NewLoop makes the loop of core. host carries out what ActHost asks for, on the
@@ -118,17 +120,17 @@ func (l *Loop) take() []Input {
 // Run drives the core until it is done, and returns what it ended with. When ctx
 // ends, the core gets stop, once, and decides what follows: requests and
 // callbacks do not end with ctx. When Run returns, every attempt has been ended
-// and waited for; what Post brings later is not seen.
+// and waited for, unless the core lets them go on; what Post brings later is not seen.
 func (l *Loop) Run(ctx context.Context, stop any) error {
 	base := context.WithoutCancel(ctx)
 	stopped := ctx.Done()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
-		wait, err, done := l.drain(base)
-		if done {
-			l.end()
-			return err
+		wait, last := l.drain(base)
+		if last != nil {
+			l.end(last.Keep)
+			return last.Err
 		}
 		var tick <-chan time.Time
 		if !wait.IsZero() {
@@ -156,14 +158,15 @@ func (l *Loop) step(now time.Time, in Input) {
 	l.core.Step(now, in)
 }
 
-func (l *Loop) drain(base context.Context) (wait time.Time, err error, done bool) {
+// drain does what is to be done; last is the ActDone.
+func (l *Loop) drain(base context.Context) (wait time.Time, last *Action) {
 	for {
 		now := time.Now()
 		switch a := l.core.Next(now); a.Kind {
 		case ActWait:
-			return a.At, nil, false
+			return a.At, nil
 		case ActDone:
-			return time.Time{}, a.Err, true
+			return time.Time{}, &a
 		case ActSend:
 			l.send(base, a)
 		case ActProbe:
@@ -175,7 +178,7 @@ func (l *Loop) drain(base context.Context) (wait time.Time, err error, done bool
 }
 
 func (l *Loop) send(base context.Context, a Action) {
-	f := &flight{trace: Trace{Avoid: a.Avoid}}
+	f := &flight{trace: Trace{Avoid: a.Avoid}, over: make(chan struct{})}
 	ctx, cancel := context.WithTimeout(WithTrace(base, &f.trace), a.Timeout)
 	f.cancel = cancel
 	l.flights[a.Seq] = f
@@ -183,13 +186,14 @@ func (l *Loop) send(base context.Context, a Action) {
 	if a.AnyNode {
 		group = ""
 	}
-	l.running.Go(func() {
+	go func() {
+		defer close(f.over)
 		defer cancel()
 		in := Input{Kind: InReply, Seq: a.Seq}
 		in.Resp, in.Err = Attempt(ctx, l.transport, group, a.Req)
 		in.Conn, in.Wrote = f.trace.written()
 		l.post(in)
-	})
+	}()
 }
 
 func (l *Loop) probe(now time.Time, seq uint64, keep bool) {
@@ -206,13 +210,18 @@ func (l *Loop) probe(now time.Time, seq uint64, keep bool) {
 	}
 }
 
-func (l *Loop) end() {
+func (l *Loop) end(keep bool) {
 	l.mu.Lock()
 	l.closed = true
 	l.inbox = nil
 	l.mu.Unlock()
+	if keep {
+		return
+	}
 	for _, f := range l.flights {
 		f.cancel()
 	}
-	l.running.Wait()
+	for _, f := range l.flights {
+		<-f.over
+	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"net"
 	"runtime"
 	"strings"
 	"sync/atomic"
@@ -151,28 +150,6 @@ func TestTwoTopicIDsWithOneName(t *testing.T) {
 		m := r.start(topics("orders", "other"), func(c *member.ConsumerConfig) { c.Transport = tr })
 		r.sleep(20 * time.Second)
 		r.equal("partitions", m.Snapshot().Assignment.String(), "orders[0-1]")
-	})
-}
-
-// The coordinator's host is gone, so that dials get no answer, and another broker has its groups.
-func TestCloseWithoutTheCoordinatorsHost(t *testing.T) {
-	spec(t, brokers.Config{Brokers: 3}, func(r *rig) {
-		m := r.join()
-		r.sleep(time.Minute)
-		hole, dial := r.c.Addrs()[m.sent(steady)[0].broker], r.net.dial
-		r.net.set(func(ctx context.Context, network, address string) (net.Conn, error) {
-			if address == hole {
-				<-ctx.Done()
-				return nil, ctx.Err()
-			}
-			return dial(ctx, network, address)
-		})
-		if _, err := r.c.MoveCoordinator("g"); err != nil {
-			r.Fatal(err)
-		}
-		r.net.cut(false)
-		took := m.leaves()
-		r.that(took < time.Second, "a quick close, took %v", took)
 	})
 }
 

@@ -1,6 +1,11 @@
 package member
 
-import "time"
+import (
+	"slices"
+	"time"
+
+	"github.com/rollcall-go/rollcall/heartbeat"
+)
 
 // joinLedger knows what a member's joins may have left behind at the
 // coordinator. It decides whether a leave is owed, and when a leave is known to
@@ -45,6 +50,11 @@ type pendingJoin struct {
 func (l *joinLedger) lost(seq, conn uint64, by time.Time, waits bool) {
 	l.owed = true
 	l.pending = append(l.pending, pendingJoin{seq: seq, conn: conn, by: by, likely: l.known && !l.parted && !waits})
+}
+
+// owes reports whether a leave with epoch is owed: a -1 also by a member that is away.
+func (l *joinLedger) owes(epoch int32) bool {
+	return l.owed || l.away && epoch == heartbeat.EpochLeave
 }
 
 // uncertain says that a join was answered, but so that it may have been applied.
@@ -115,6 +125,21 @@ func (l *joinLedger) covered(seq, conn uint64) {
 	for i, p := range l.pending {
 		if conn != 0 && p.conn == conn && p.seq < seq {
 			l.pending[i].covered = true
+		}
+	}
+}
+
+// anyCovered reports whether a leave is behind a join of unknown fate on its connection.
+func (l *joinLedger) anyCovered() bool {
+	return slices.ContainsFunc(l.pending, func(p pendingJoin) bool { return p.covered })
+}
+
+// uncovered says that leave seq, written on conn, got no answer: it may have been lost with its
+// connection, and not the join before it.
+func (l *joinLedger) uncovered(seq, conn uint64) {
+	for i, p := range l.pending {
+		if p.conn == conn && p.seq < seq {
+			l.pending[i].covered, l.pending[i].likely = false, false
 		}
 	}
 }

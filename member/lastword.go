@@ -2,6 +2,7 @@ package member
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -13,7 +14,7 @@ import (
 const (
 	hedgeAfter = 200 * time.Millisecond // no answer to a leave: another on another connection; see hedgeIn
 	shortWatch = 600 * time.Millisecond // leaves are repeated for this long where a late join is unlikely
-	maxHedges  = 3
+	maxHedges  = 3                      // as fast as that; then each ten times as late
 )
 
 var leaveBackoff = backoff.Policy{Base: 100 * time.Millisecond, Max: time.Second, Jitter: 0.2}
@@ -37,7 +38,7 @@ func (m *machine) nextLeave(now time.Time) heartbeat.Action {
 		return a
 	}
 	epoch := m.leaveEpoch()
-	if epoch == 0 || !m.joins.owed || !now.Before(m.lv.until) {
+	if epoch == 0 || !m.joins.owes(epoch) || !now.Before(m.lv.until) && !m.finalLeave(now) {
 		m.left(now)
 		return m.Next(now)
 	}
@@ -53,13 +54,30 @@ func (m *machine) nextLeave(now time.Time) heartbeat.Action {
 		return heartbeat.Action{Kind: heartbeat.ActWait, At: earliest(earliest(m.lv.due, m.lv.hedgeAt), m.lv.until)}
 	}
 	m.lv.due = time.Time{}
-	if m.lv.hedges < maxHedges {
-		m.lv.hedgeAt = now.Add(m.hedgeIn())
-	}
+	m.lv.hedgeAt = now.Add(m.hedgeIn())
 	a := m.send(now, heartbeat.PhaseLeave, epoch, 0, ReasonLeave)
 	a.Avoid = m.lv.avoid
 	a.Timeout = min(a.Timeout, max(heartbeat.Floor, m.lv.until.Sub(now)))
 	return a
+}
+
+// finalLeave: what is suspected may have arrived up to the end of LeaveTimeout, so one more leave
+// goes out then, if a coordinator answers them at all.
+func (m *machine) finalLeave(now time.Time) bool {
+	if m.lv.finalSeq != 0 || !m.lv.acked || m.newerUnanswered() || m.joins.suspicion() != suspects {
+		return false
+	}
+	end := now.Add(time.Second)
+	if !m.lv.giveUp.IsZero() && m.lv.giveUp.Before(end) {
+		end = m.lv.giveUp
+	}
+	m.lv.until, m.lv.due, m.lv.hedgeAt, m.lv.finalSeq = end, now, time.Time{}, m.seq+1
+	return now.Before(end)
+}
+
+// newerUnanswered reports whether a leave has no answer that was sent after the last one that has.
+func (m *machine) newerUnanswered() bool {
+	return slices.ContainsFunc(m.leaveFlights(), func(f flight) bool { return f.seq > m.lv.answered })
 }
 
 // settleFlights waits for nothing that is in flight. A heartbeat may stay there. A
@@ -115,7 +133,11 @@ func (m *machine) written(now time.Time, in heartbeat.Input) {
 // a connection at once, and a broker drops what does not fit into its backlog of 50
 // (socket.listen.backlog.size): each waits a second for the next try of its kernel.
 func (m *machine) hedgeIn() time.Duration {
-	return hedgeAfter*3/4 + time.Duration(m.aux.rand.Int64N(int64(hedgeAfter/2)))
+	after := hedgeAfter
+	if m.lv.hedges >= maxHedges {
+		after *= 10
+	}
+	return after*3/4 + time.Duration(m.aux.rand.Int64N(int64(after/2)))
 }
 
 // hedge: the leave has no answer yet. If it is written, another one goes out on
@@ -162,19 +184,26 @@ func (m *machine) leaveAnswered(now time.Time, f flight, resp *kmsg.ConsumerGrou
 	if err != nil {
 		if !errors.Is(err, heartbeat.ErrNotSent) {
 			m.joins.leftMaybe()
+			m.joins.uncovered(f.seq, f.conn)
 		}
 		m.leaveFailed(now, err)
 		return
 	}
+	m.lv.answered = max(m.lv.answered, f.seq)
 	switch o := heartbeat.Classify(heartbeat.PhaseLeave, resp.ErrorCode); o {
 	case heartbeat.OutcomeOK:
 		m.lv.acked, m.lv.accepted = true, true
+		if m.overtook(f) {
+			m.joins.leftMaybe()
+			m.leaveAgain(now)
+			return
+		}
 		m.joins.left(f.epoch == heartbeat.EpochLeaveStatic)
 	case heartbeat.OutcomeGone:
 		// K1082-8: whom the coordinator does not know need not leave, unless a join can still arrive.
 		// After a leave of ours that was accepted, or may have been, or may be right now, that
 		// is what the leave did, and says nothing of a join.
-		if f.seq <= m.lv.knownSeq { // it was handled before a join whose answer was here first
+		if m.overtook(f) {
 			m.leaveAgain(now)
 			return
 		}
@@ -202,13 +231,19 @@ func (m *machine) leaveAnswered(now time.Time, f flight, resp *kmsg.ConsumerGrou
 	// stated bound of rule 2. (Not when its answer came: the join may have arrived between.)
 	m.joins.expire(f.sent.Add(-m.cfg.Timing.LeaveTimeout))
 	switch s := m.joins.suspicion(); {
-	case s == noJoin, s == likelyNot && !now.Before(m.lv.sendFrom.Add(shortWatch)):
+	case f.seq == m.lv.finalSeq, s == noJoin, s == likelyNot && !now.Before(m.lv.sendFrom.Add(shortWatch)):
 		m.left(now)
 	case s == likelyNot:
 		m.lv.due = now.Add(shortWatch / 4)
 	default:
 		m.leaveAgain(now)
 	}
+}
+
+// overtook reports whether a leave may have been handled before a join that was accepted, though
+// that answer was here first: then it is not the last word.
+func (m *machine) overtook(f flight) bool {
+	return f.seq <= m.lv.knownSeq && (f.conn == 0 || f.conn != m.lv.knownConn)
 }
 
 // leaveFailed: a leave got no answer, or one that does not count. What was known by an
@@ -245,8 +280,8 @@ func (m *machine) lateJoin(now time.Time, f flight, resp *kmsg.ConsumerGroupHear
 		if heartbeat.Classify(heartbeat.PhaseJoin, resp.ErrorCode).Unknown() {
 			m.joins.uncertain()
 		}
-		m.lv.knownSeq = m.seq
-		if m.joins.owed && len(m.leaveFlights()) == 0 {
+		m.lv.knownSeq, m.lv.knownConn = m.seq, f.conn
+		if m.joins.owes(m.leaveEpoch()) && len(m.leaveFlights()) == 0 {
 			m.leaveAgain(now)
 		}
 	}

@@ -26,11 +26,14 @@ type leaving struct {
 	avoid    uint64
 	beatDone bool   // the heartbeat before a -2 was sent, or need not be
 	acked    bool   // a coordinator has answered a leave
+	answered uint64 // the last leave that was
+	finalSeq uint64 // the leave at the very end of LeaveTimeout; 0: not so far
 	accepted bool   // and accepted it
-	knownSeq uint64 // leaves up to it were sent before a join was answered
-	last     error
-	noLeave  bool // a leave would be refused
-	refused  bool // the last one was
+	// Leaves up to knownSeq were sent before a join on knownConn was answered.
+	knownSeq, knownConn uint64
+	last                error
+	noLeave             bool // a leave would be refused
+	refused             bool // the last one was
 
 	out    bool // not in the group any more
 	stale  bool // Alive was not called: back when it is
@@ -38,6 +41,11 @@ type leaving struct {
 	ends   bool      // leave for good once stale
 	endsAt time.Time // when that was asked for
 	done   bool
+
+	// lingers: a leave is behind a join that a slow broker has still to handle. Kafka handles both
+	// though the connection is closed (measured on 4.0 to 4.4), but a proxy between may not,
+	// so it stays open until they are answered.
+	lingers bool
 }
 
 func (l *leaving) callbackLimit() time.Time {
@@ -176,9 +184,16 @@ func (m *machine) startSendingLeave(now time.Time) {
 // left is the end of LEAVING.
 func (m *machine) left(now time.Time) {
 	var failed error
-	if m.joins.owed && !m.lv.acked && m.leaveEpoch() != 0 {
+	if m.joins.suspicion() == suspects && m.newerUnanswered() {
+		m.lv.acked = false // a join that is suspected may have arrived since the last answer
+	}
+	if epoch := m.leaveEpoch(); epoch != 0 && m.joins.owes(epoch) && !m.lv.acked {
 		failed = m.leaveError()
 	}
+	if len(m.leaveFlights()) > 0 {
+		m.joins.leftMaybe()
+	}
+	m.lv.lingers = m.joins.anyCovered() && len(m.leaveFlights()) > 0
 	m.epoch, m.lv.sending, m.lv.out = 0, false, true
 	m.trust.gone()
 	m.sibling(true, true)

@@ -235,7 +235,7 @@ func (m *machine) Next(now time.Time) heartbeat.Action {
 		return heartbeat.Action{Kind: heartbeat.ActHost, Host: &m.cur}
 	}
 	if m.lv.done {
-		return heartbeat.Action{Kind: heartbeat.ActDone, Err: m.err}
+		return heartbeat.Action{Kind: heartbeat.ActDone, Err: m.err, Keep: m.lv.lingers}
 	}
 	return m.nextRequest(now)
 }

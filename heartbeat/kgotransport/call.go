@@ -71,6 +71,16 @@ func (r *call) do(ctx context.Context) (kmsg.Response, error) {
 	return r.c.kc.Broker(int(r.node)).Request(ctx, req)
 }
 
+// onItsWay says whether the request was written on a connection that is still open. (If the
+// connection was dead before a byte was written, kgo dials anew: loadConnection in its broker.go.)
+func (r *call) onItsWay() bool {
+	if !r.wrote.Load() {
+		return false
+	}
+	num, open := r.c.current(r.node)
+	return r.side || open && num == r.conn.Load()
+}
+
 // SetVersion sets the version that kgo chose for this broker. kgo looks at the
 // context once more between this and the write, so ending the context here keeps
 // the request from being written. (handleReq in kgo's broker.go.)

@@ -64,7 +64,7 @@ func newClient(s *settings) (*client, error) {
 // ones that kgo keeps for slow requests.
 func dialer(dial dialFunc) dialFunc {
 	return func(ctx context.Context, network, host string) (net.Conn, error) {
-		nc, err := dialTwice(ctx, dial, network, host)
+		nc, err := dialHedged(ctx, dial, network, host)
 		if err != nil {
 			return nil, &dialError{err}
 		}

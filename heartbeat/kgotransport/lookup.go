@@ -3,7 +3,6 @@ package kgotransport
 import (
 	"context"
 	"errors"
-	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -97,8 +96,8 @@ func (t *Transport) startLookup(group string) *lookup {
 func (t *Transport) findCoordinator(ctx context.Context, group string) (int32, error) {
 	node := t.pickAny()
 	var trace heartbeat.Trace
-	return twice(ctx, lookAgainAfter, func(ctx context.Context, again bool) (int32, error) {
-		if !again {
+	return hedged(ctx, lookAgainAfter, 2, func(ctx context.Context, n int) (int32, error) {
+		if n == 0 {
 			return t.askCoordinator(heartbeat.WithTrace(ctx, &trace), node, group)
 		}
 		other := heartbeat.WithTrace(ctx, &heartbeat.Trace{Avoid: trace.Conn()})
@@ -129,29 +128,51 @@ func (t *Transport) askCoordinator(ctx context.Context, node int32, group string
 	return 0, errNoCoordinator
 }
 
-// toCoordinator makes one attempt at node. While the heartbeat is not written it may turn out
-// that the group has another coordinator: then the error is errMoved, and nothing was sent.
+// toCoordinator makes one attempt at node. While the heartbeat is not on its way it may turn
+// out that the group has another coordinator: then the attempt ends, with errMoved if nothing
+// was sent for sure.
 func (t *Transport) toCoordinator(ctx context.Context, group string, node int32, req kmsg.Request, l *lane) (kmsg.Response, error) {
 	if l == nil {
-		return t.send(ctx, node, req, nil)
+		return t.send(ctx, node, req, nil, nil)
 	}
 	sub, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	var wrote atomic.Bool
-	again := time.AfterFunc(lookAgainAfter, func() {
-		if !wrote.Load() && t.isMoved(sub, group, node) && !wrote.Load() {
-			cancel(errMoved)
-		}
+	var watch *time.Timer
+	resp, err := t.send(sub, node, req, l.pass, func(r *call) {
+		watch = time.AfterFunc(lookAgainAfter, func() {
+			if t.waitUntilMoved(sub, group, r) {
+				cancel(errMoved)
+			}
+		})
 	})
-	defer again.Stop()
-	resp, err := t.send(sub, node, req, func() {
-		wrote.Store(true)
-		l.pass()
-	})
+	if watch != nil {
+		watch.Stop()
+	}
 	if err != nil && errors.Is(context.Cause(sub), errMoved) && errors.Is(err, heartbeat.ErrNotSent) {
 		return nil, errMoved
 	}
 	return resp, err
+}
+
+// waitUntilMoved looks every now and then whether group has another coordinator than the one
+// that r goes to. It reports false once r is on its way, or ctx ended.
+func (t *Transport) waitUntilMoved(ctx context.Context, group string, r *call) bool {
+	again := time.NewTimer(0)
+	defer again.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-again.C:
+		}
+		if r.onItsWay() {
+			return false
+		}
+		if t.isMoved(ctx, group, r.node) {
+			return !r.onItsWay()
+		}
+		again.Reset(lookAgainAfter)
+	}
 }
 
 // isMoved looks the coordinator of group up anew, and reports whether it is not node.

@@ -136,7 +136,7 @@ func (t *Transport) toAny(ctx context.Context, req kmsg.Request, passed func()) 
 
 // toNode is toAny at the broker that was picked.
 func (t *Transport) toNode(ctx context.Context, node int32, req kmsg.Request, passed func()) (kmsg.Response, error) {
-	resp, err := t.send(ctx, node, req, passed)
+	resp, err := t.send(ctx, node, req, passed, nil)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {

@@ -90,8 +90,8 @@ func (t *Transport) Do(ctx context.Context, group string, req kmsg.Request) (kms
 	}
 }
 
-// send makes one attempt at one node.
-func (t *Transport) send(ctx context.Context, node int32, req kmsg.Request, passed func()) (kmsg.Response, error) {
+// send makes one attempt at one node. begun, if not nil, gets the call before it starts.
+func (t *Transport) send(ctx context.Context, node int32, req kmsg.Request, passed func(), begun func(*call)) (kmsg.Response, error) {
 	var avoid uint64
 	if trace := heartbeat.ContextTrace(ctx); trace != nil {
 		avoid = trace.Avoid
@@ -102,6 +102,9 @@ func (t *Transport) send(ctx context.Context, node int32, req kmsg.Request, pass
 	}
 	defer t.give(c)
 	r := newCall(ctx, c, node, req, passed)
+	if begun != nil {
+		begun(r)
+	}
 	resp, err := r.do(ctx)
 	if err != nil {
 		return nil, t.failed(ctx, r, err)
