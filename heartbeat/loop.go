@@ -54,7 +54,7 @@ type Action struct {
 	Req     kmsg.Request
 	AnyNode bool // ActSend: not to the coordinator, to any broker
 	// Keep: ActProbe: if it is not written, let it go on and say nothing. ActDone: attempts that
-	// are under way go on by themselves until they are answered or their time is over.
+	// are under way linger, see [Trace].
 	Keep    bool
 	Timeout time.Duration
 	Avoid   uint64 // ActSend: see [Trace]
@@ -120,7 +120,7 @@ func (l *Loop) take() []Input {
 // Run drives the core until it is done, and returns what it ended with. When ctx
 // ends, the core gets stop, once, and decides what follows: requests and
 // callbacks do not end with ctx. When Run returns, every attempt has been ended
-// and waited for, unless the core lets them go on; what Post brings later is not seen.
+// and waited for; what Post brings later is not seen.
 func (l *Loop) Run(ctx context.Context, stop any) error {
 	base := context.WithoutCancel(ctx)
 	stopped := ctx.Done()
@@ -215,10 +215,8 @@ func (l *Loop) end(keep bool) {
 	l.closed = true
 	l.inbox = nil
 	l.mu.Unlock()
-	if keep {
-		return
-	}
 	for _, f := range l.flights {
+		f.trace.lingers.Store(keep)
 		f.cancel()
 	}
 	for _, f := range l.flights {

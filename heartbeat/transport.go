@@ -88,7 +88,8 @@ type Trace struct {
 	// answer in time. 0: no wish. Set before the call, then read-only.
 	Avoid uint64
 
-	wrote atomic.Pointer[wrote]
+	wrote   atomic.Pointer[wrote]
+	lingers atomic.Bool
 }
 
 type wrote struct {
@@ -108,6 +109,12 @@ func (t *Trace) Conn() uint64 {
 	conn, _ := t.written()
 	return conn
 }
+
+// Lingers reports, once the context of a call has ended, whether the member has ended and wishes that
+// the connection stays open until the request is answered, or would have been given up, though
+// Do returns now: a join may be on it that a broker has not handled yet, and the leave behind it.
+// A Transport that cannot do that may ignore it.
+func (t *Trace) Lingers() bool { return t.lingers.Load() }
 
 // written is the connection and the time of the last Wrote; zero without one.
 func (t *Trace) written() (conn uint64, at time.Time) {

@@ -133,8 +133,8 @@ func authFailure(err error) (auth, sure bool) {
 //
 // A broker that is not there is not an error: Run tries until ctx ends. When it
 // returns, all its goroutines have ended, but for a callback or a hook that ignores
-// its end, and, where a broker is slow with a join, for the attempts of that join and of the leave
-// behind it on their connection, until they are answered or their time is over.
+// its end. (Where a broker is slow with a join, the connection with that join and the leave behind it
+// stays open until they are answered, their time is over, or the kgo client is closed.)
 func (c *Consumer) Run(ctx context.Context) error {
 	c.mu.Lock()
 	if c.started {

@@ -2,7 +2,9 @@ package kgotransport
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
+	"time"
 
 	"github.com/rollcall-go/rollcall/heartbeat"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -69,6 +71,58 @@ func (r *call) do(ctx context.Context) (kmsg.Response, error) {
 		req = &timeoutCall{r, t}
 	}
 	return r.c.kc.Broker(int(r.node)).Request(ctx, req)
+}
+
+// answer is how a call ended.
+type answer struct {
+	resp kmsg.Response
+	err  error
+}
+
+// exchange sends the call and waits for its answer, or for the end of ctx. kgo closes a connection
+// when the context of a request ends whose answer it waits for; a call that lingers is left to
+// its own deadline then, or to the end of the application's client.
+func (t *Transport) exchange(ctx context.Context, r *call) (kmsg.Response, error) {
+	if r.trace == nil {
+		defer t.give(r.c)
+		return r.do(ctx)
+	}
+	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	answers := make(chan answer, 1)
+	go func() {
+		defer t.give(r.c)
+		defer cancel()
+		resp, err := r.do(own)
+		answers <- answer{resp, err}
+	}()
+	select {
+	case a := <-answers:
+		return a.resp, a.err
+	case <-ctx.Done():
+	}
+	if r.trace.Lingers() && r.wrote.Load() {
+		by, _ := ctx.Deadline()
+		go t.linger(own, by, cancel)
+		return nil, ctx.Err()
+	}
+	cancel()
+	a := <-answers
+	if errors.Is(a.err, context.Canceled) {
+		a.err = ctx.Err()
+	}
+	return a.resp, a.err
+}
+
+// linger ends a call when its time is over, or the application's client is closed.
+func (t *Transport) linger(own context.Context, by time.Time, cancel func()) {
+	over := time.NewTimer(time.Until(by))
+	defer over.Stop()
+	select {
+	case <-t.closed:
+	case <-over.C:
+	case <-own.Done():
+	}
+	cancel()
 }
 
 // onItsWay says whether the request was written on a connection that is still open. (If the

@@ -100,12 +100,11 @@ func (t *Transport) send(ctx context.Context, node int32, req kmsg.Request, pass
 	if err != nil {
 		return nil, heartbeat.NotSent(err)
 	}
-	defer t.give(c)
 	r := newCall(ctx, c, node, req, passed)
 	if begun != nil {
 		begun(r)
 	}
-	resp, err := r.do(ctx)
+	resp, err := t.exchange(ctx, r)
 	if err != nil {
 		return nil, t.failed(ctx, r, err)
 	}
