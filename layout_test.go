@@ -50,7 +50,7 @@ var mayDepend = map[string][]string{
 // logger or random source of their own.
 var pure = []string{
 	"heartbeat/classify.go", "heartbeat/delta.go", "heartbeat/early.go", "heartbeat/request_consumer.go", "heartbeat/schedule.go", "heartbeat/waves.go",
-	"member/answer.go", "member/assignment.go", "member/doubt.go", "member/faults.go", "member/fence.go", "member/joins.go", "member/lastword.go", "member/leave.go",
+	"member/answer.go", "member/assignment.go", "member/doubt.go", "member/faults.go", "member/fence.go", "member/joins.go", "member/lastanswers.go", "member/lastword.go", "member/leave.go",
 	"member/machine.go", "member/reconcile.go", "member/remade.go", "member/rounds.go", "member/send.go", "member/siblings.go", "member/subscribe.go",
 	"member/transitions.go", "member/trust.go", "internal/backoff/backoff.go",
 }
