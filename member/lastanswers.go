@@ -18,7 +18,11 @@ func (m *machine) leaveAnswered(now time.Time, f flight, resp *kmsg.ConsumerGrou
 	case err != nil:
 		if !errors.Is(err, heartbeat.ErrNotSent) {
 			m.joins.leftMaybe()
-			m.joins.uncovered(f.seq, f.conn)
+			// A broker that answers neither for so long is slow: it may have the join, and lose the leave
+			// with the connection. One that is not slow has handled both.
+			if now.Sub(f.sent) >= hedgeAfter {
+				m.joins.uncovered(f.seq, f.conn)
+			}
 		}
 		m.leaveFailed(now, err)
 		return

@@ -114,21 +114,41 @@ func TestRule02_SlowJoin(t *testing.T) {
 // Rule 2: the leave behind such a join is lost with their connection, and the join is not.
 func TestRule02_LeaveBehindTheJoinIsLost(t *testing.T) {
 	specAll(t, brokers.Config{}, func(r *rig) {
-		var late cell[func() response]
-		r.on(1, joins, func(_ *wire, _ request, apply func() response) (response, error) {
-			late.set(apply) // received, not handled yet
-			return nil, nil
-		})
+		x := r.on(1, joins, delayed(3*time.Second)) // received, not handled yet
 		m := r.start()
-		r.until("the join", time.Minute, func() bool { return late.get() != nil })
+		r.until("the join", time.Minute, func() bool { return r.hits(x) == 1 })
 		m.cancel()
 		r.sleep(300 * time.Millisecond) // the leave behind it is known to be written, another one is out beside it
 		r.net.cut(false)
-		r.sleep(3 * time.Second)
-		r.deliver(late.get())
 		r.equal("Run", m.ended(time.Minute), error(nil))
 		r.equal("members", len(r.c.Group("g").Members), 0)
 	})
+}
+
+// Rule 2: a close just when the answer to the join is lost is quick, be the answer swallowed or the
+// connection cut, and whether or not the broker has the leave that was written behind the join.
+func TestRule02_CloseAsTheAnswerIsLost(t *testing.T) {
+	for name, f := range map[string]fault{
+		"swallowed": func(_ *wire, _ request, apply func() response) (response, error) { apply(); return nil, nil },
+		"cut":       lost,
+		"cut later": func(w *wire, q request, apply func() response) (response, error) {
+			defer time.Sleep(50 * time.Millisecond)
+			return lost(w, q, apply)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			specAll(t, brokers.Config{}, func(r *rig) {
+				x := r.on(1, joins, f)
+				m := r.start()
+				for r.hits(x) == 0 {
+					time.Sleep(time.Microsecond)
+				}
+				took := m.leaves()
+				r.that(took < time.Second, "a quick close, took %v", took)
+				r.equal("members", len(r.c.Group("g").Members), 0)
+			})
+		})
+	}
 }
 
 // Rule 2: a leave was accepted, or found nobody, and the later ones get no answer at all, while a
