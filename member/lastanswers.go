@@ -13,7 +13,7 @@ import (
 // the last word.
 func (m *machine) leaveAnswered(now time.Time, f flight, resp *kmsg.ConsumerGroupHeartbeatResponse, err error) {
 	switch {
-	case !m.lv.sending:
+	case !m.lv.sending, f.seq < m.lv.firstSeq:
 		return
 	case err != nil:
 		if !errors.Is(err, heartbeat.ErrNotSent) {

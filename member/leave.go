@@ -27,6 +27,7 @@ type leaving struct {
 	beatDone bool   // the heartbeat before a -2 was sent, or need not be
 	acked    bool   // a coordinator has answered a leave
 	answered uint64 // the last leave that was
+	firstSeq uint64 // the first leave of this LEAVING; an earlier one may still be under way
 	finalSeq uint64 // the leave at the very end of LeaveTimeout; 0: not so far
 	accepted bool   // and accepted it
 	// Leaves up to knownSeq were sent before a join on knownConn was answered.
@@ -167,7 +168,7 @@ func (m *machine) startSendingLeave(now time.Time) {
 	if m.lv.sending || m.lv.done {
 		return
 	}
-	m.lv.sending, m.lv.sendFrom, m.lv.due, m.lv.avoid = true, now, now, m.hung
+	m.lv.sending, m.lv.sendFrom, m.lv.due, m.lv.avoid, m.lv.firstSeq = true, now, now, m.hung, m.seq+1
 	m.lv.until = now.Add(m.cfg.Timing.LeaveTimeout)
 	if !m.lv.giveUp.IsZero() && m.lv.giveUp.Before(m.lv.until) {
 		m.lv.until = m.lv.giveUp

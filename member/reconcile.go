@@ -9,9 +9,10 @@ import (
 // ownership is what is assigned, what is owned, and the round of callbacks
 // between the two.
 type ownership struct {
-	target     topicSet // what the coordinator wants us to own
-	assigned   bool     // there is a target
-	targetSent time.Time
+	target     topicSet  // what the coordinator wants us to own
+	assigned   bool      // there is a target
+	targetSent time.Time // since when the coordinator may wait for what is to be given up
+	targetAt   time.Time // send time of the heartbeat whose answer brought it
 	namedAt    time.Time // when a look-up last found something
 	owned      topicSet  // callbacks for it have run, and none that gives it up
 	adding     topicSet  // OnAssigned is running for it
@@ -112,6 +113,9 @@ func (m *machine) adopt(now time.Time, f flight, target topicSet, has, moved boo
 	if has || joined {
 		if joined || changed && !m.own.givingUp() {
 			m.own.targetSent = f.told // neither a repetition nor an addition restarts the coordinator's timer
+		}
+		if joined || changed {
+			m.own.targetAt = f.sent
 		}
 		m.own.target, m.own.assigned = target, true
 	}
@@ -291,10 +295,15 @@ func (m *machine) call(now time.Time, what Ownership, parts topicSet) {
 	case Revoked:
 		m.own.remade = remade{}
 	}
-	// Rule 19. There is no timer for what is assigned, which may wait long for its names.
+	// Rule 19. There is no timer for what is assigned, unless something is to be given up; it may
+	// have been told late, and wait long for its names.
 	by := m.giveUpBy()
-	if late := m.own.namedAt.Sub(m.own.targetSent); what == Assigned && late > 0 {
-		by = by.Add(late)
+	if what == Assigned && !m.own.givingUp() {
+		from := m.own.targetAt
+		if m.own.namedAt.After(from) {
+			from = m.own.namedAt
+		}
+		by = from.Add(m.rebalancePatience())
 	}
 	m.run(callbackCall{id: m.own.cbSeq, what: what, parts: m.partitions(parts), by: by, cause: ErrRevoking})
 }

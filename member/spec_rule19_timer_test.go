@@ -77,3 +77,21 @@ func TestRule19_SwapAfterASlowRevoke(t *testing.T) {
 		}
 	})
 }
+
+// Rule 19: no timer runs for what is assigned, so OnAssigned has its time, though the heartbeats before
+// it had no answer for longer than the rebalance timeout.
+func TestRule19_AssignedAfterSilence(t *testing.T) {
+	specAll(t, brokers.Config{}, func(r *rig) {
+		a, b := r.start(rebalanceIn(10*time.Second)), r.start(rebalanceIn(10*time.Second))
+		r.settled(a, b)
+		r.on(-1, from(a, every), ignored)
+		r.sleep(10 * time.Second)
+		b.leaves()
+		r.sleep(10 * time.Second)
+		r.calm()
+		r.until("all", time.Minute, func() bool { return a.Snapshot().Assignment.Len() == 12 })
+		for _, call := range a.told().calls {
+			r.that(call.left >= 8*time.Second, "time for %s(%v), got %v", call.what, call.parts, call.left)
+		}
+	})
+}

@@ -103,3 +103,19 @@ func TestStaleReturnWaitsForTheLeave(t *testing.T) {
 		r.equal("joins", len(m.sent(joins)), 2)
 	})
 }
+
+// A -2 of a member that is STALE by now is still unanswered when it closes with LeaveGroup. Its answer is
+// not that to the -1, which the coordinator does not take at first.
+func TestStaleLeaveGroupBesideAnOldLeave(t *testing.T) {
+	specAll(t, brokers.Config{}, func(r *rig) {
+		m := r.join(withName("x"), polls(10*time.Second), leaving(member.LeaveGroup))
+		x := r.on(1, leaves, held(2*time.Second))
+		m.in(member.StateStale)
+		r.equal("held", r.hits(x), 1)
+		r.sleep(500 * time.Millisecond)
+		from := r.now()
+		r.on(-1, func(q request) bool { return q.MemberEpoch == -1 && r.now() < from+3*time.Second }, code(kerr.CoordinatorLoadInProgress.Code))
+		m.leaves()
+		r.equal("members", len(r.c.Group("g").Members), 0)
+	})
+}

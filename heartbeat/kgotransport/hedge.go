@@ -12,8 +12,9 @@ type result[T any] struct {
 }
 
 // hedged is try, and once more beside it each time that it takes longer than after, up to most
-// tries. The first success is taken, or else the last failure. drop, if not nil, gets what was
-// not needed.
+// tries. The first success is taken, or else the first failure, which is the one that says
+// most: later ones may only tell of a connection that was given up. drop, if not nil, gets what
+// was not needed.
 func hedged[T any](ctx context.Context, after time.Duration, most int, try func(ctx context.Context, n int) (T, error), drop func(T)) (T, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // ends those that lost
@@ -30,6 +31,7 @@ func hedged[T any](ctx context.Context, after time.Duration, most int, try func(
 	start()
 	late := time.NewTicker(after)
 	defer late.Stop()
+	var failed error
 	for open := 1; ; {
 		select {
 		case <-late.C:
@@ -38,13 +40,19 @@ func hedged[T any](ctx context.Context, after time.Duration, most int, try func(
 				start()
 			}
 		case r := <-results:
-			if open--; r.err != nil && open > 0 {
-				continue // another one may do
+			open--
+			if r.err != nil && failed == nil {
+				failed = r.err
 			}
-			if open > 0 && drop != nil {
+			switch {
+			case r.err != nil && open > 0:
+				continue // another one may do
+			case r.err != nil:
+				return r.v, failed
+			case open > 0 && drop != nil:
 				go dropLate(results, open, drop)
 			}
-			return r.v, r.err
+			return r.v, nil
 		}
 	}
 }
