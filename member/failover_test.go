@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/rollcall-go/rollcall/member"
 	"github.com/rollcall-go/rollcall/membertest/brokers"
 )
 
@@ -85,4 +86,32 @@ func TestCoordinatorsHostIsGone(t *testing.T) {
 			})
 		}
 	}
+}
+
+// Rule 22: the members of one client share the look-ups for that, a few a second however many they are.
+func TestCoordinatorsHostIsGoneForMany(t *testing.T) {
+	spec(t, brokers.Config{Brokers: 3, Topics: map[string]int32{"orders": 60}}, func(r *rig) {
+		var ms []*mem
+		for range 60 {
+			ms = append(ms, r.start(quiet))
+		}
+		r.settled(ms...)
+		for _, m := range ms { // their heartbeats at any phase
+			m.Wake()
+			r.sleep(47 * time.Millisecond)
+		}
+		r.sleep(30 * time.Second)
+		r.hole(ms[0])
+		over := r.failover(10*time.Second, false)
+		defer over()
+		before := r.lookups()
+		r.net.cut(false)
+		r.sleep(10 * time.Second)
+		n := r.lookups() - before
+		r.that(n >= 5 && n <= 40, "look-ups that are shared, got %d in 10 s", n)
+		r.sleep(20 * time.Second)
+		for _, m := range ms {
+			r.equal("state", m.Snapshot().State, member.StateStable)
+		}
+	})
 }

@@ -32,7 +32,9 @@ func (m *machine) leaveAnswered(now time.Time, f flight, resp *kmsg.ConsumerGrou
 	case heartbeat.OutcomeOK, heartbeat.OutcomeGone:
 		m.leaveTaken(now, f, o == heartbeat.OutcomeOK)
 	case heartbeat.OutcomeDisplaced:
-		m.lv.acked = true
+		// No leave again (rule 3). But if a join of ours is missing, it may yet take the name once
+		// that is free, and nobody will have said a last word.
+		m.lv.acked, m.lv.last = m.joins.suspicion() != suspects, m.refusedError(f, resp)
 		m.left(now)
 	case heartbeat.OutcomeFatal:
 		m.lv.last, m.lv.refused, m.lv.until = m.refusedError(f, resp), true, now

@@ -220,3 +220,22 @@ func TestRule03_LeaveGroupOfWhoIsAway(t *testing.T) {
 		})
 	})
 }
+
+// Rule 2: a static member whose join is missing waits for its name, which another member has. Its leave is
+// refused, so there is no other (rule 3); that nobody of it is left, Run does not say.
+func TestRule02_MissingJoinOfARival(t *testing.T) {
+	spec(t, brokers.Config{}, func(r *rig) {
+		r.ghosts = true
+		var late cell[func() response]
+		other, _ := r.elsewhere()
+		r.on(1, joins, keep(&late))
+		m := r.start(withName("x"))
+		r.until("join", time.Minute, func() bool { return late.get() != nil })
+		b := r.startOn(other, withName("x"))
+		r.settled(b)
+		r.sleep(200 * time.Millisecond)
+		m.cancel()
+		m.failed(time.Second, member.ErrLeave, kerr.FencedInstanceID)
+		r.equal("leaves", len(m.sent(leaves)), 2) // the one that asked whose the name is (rule 12), and the last
+	})
+}

@@ -82,6 +82,7 @@ func (t *Transport) startLookup(group string) *lookup {
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		delete(t.lookups, group)
+		t.looked[group] = time.Now()
 		if err == nil {
 			t.coords[group] = node
 			t.nodes[node] = struct{}{}
@@ -175,10 +176,19 @@ func (t *Transport) waitUntilMoved(ctx context.Context, group string, r *call) b
 	}
 }
 
-// isMoved looks the coordinator of group up anew, and reports whether it is not node.
+// isMoved looks the coordinator of group up anew, unless that was done just now, and reports
+// whether it is not node.
 func (t *Transport) isMoved(ctx context.Context, group string, node int32) bool {
 	t.mu.Lock()
+	if now, ok := t.coords[group]; ok && now != node {
+		t.mu.Unlock()
+		return true
+	}
 	l := t.lookups[group]
+	if l == nil && time.Since(t.looked[group]) < lookAgainAfter {
+		t.mu.Unlock()
+		return false
+	}
 	if l == nil {
 		l = t.startLookup(group)
 	}

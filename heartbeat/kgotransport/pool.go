@@ -91,6 +91,7 @@ func (t *Transport) retireIfUnheld() (idle []*client) {
 	}
 	clear(t.active)
 	clear(t.coords)
+	clear(t.looked)
 	for _, l := range t.lookups {
 		if l.waiting == 0 {
 			l.cancel()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/rollcall-go/rollcall/heartbeat"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -25,6 +26,7 @@ type Transport struct {
 	active  map[int32]int // which client serves a node; the first by default
 	coords  map[string]int32
 	lookups map[string]*lookup
+	looked  map[string]time.Time // when the last look-up of a group that has a coordinator ended
 	lanes   map[memberKey]*lane
 	nodes   map[int32]struct{} // brokers known by ID, for requests to any broker
 	any     rotation
@@ -39,6 +41,7 @@ func newTransport(cl *kgo.Client) *Transport {
 		active:   make(map[int32]int),
 		coords:   make(map[string]int32),
 		lookups:  make(map[string]*lookup),
+		looked:   make(map[string]time.Time),
 		lanes:    make(map[memberKey]*lane),
 		nodes:    make(map[int32]struct{}),
 	}
