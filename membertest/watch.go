@@ -152,7 +152,7 @@ type wireLife struct {
 	instance  string
 	beat      *attempt    // the last join or beat that was sent
 	flying    []*attempt  // joins and beats without an answer
-	doubts    []Violation // by a beat, unless a -2 follows at once: rule 3
+	doubts    []Violation // by a beat of a static member, unless its leave follows at once: rule 3
 	epoch     int32       // of the last accepted heartbeat; 0: not in the group
 	epochWas  int32       // before that
 	epochAt   time.Time   // when it was answered
@@ -180,10 +180,7 @@ func (w *watch) sending(a *attempt) {
 		a.stale = w.beatAge(a)
 		w.queue(a)
 		w.leftAt, w.epochWas, w.epoch = a.at, w.epoch, 0
-		if a.call.Epoch != -2 {
-			w.confirm()
-		}
-		w.doubts = nil
+		w.doubts = nil // (a -1, too: LeaveGroup may have been asked for since)
 		return
 	case CallJoin:
 		w.ruleJoinIsFull(a)
@@ -203,7 +200,7 @@ func (w *watch) sending(a *attempt) {
 	w.queue(a)
 }
 
-// confirm reports what only a -2 right behind it would have excused.
+// confirm reports what only a leave right behind it would have excused.
 func (w *watch) confirm() {
 	w.v.found = append(w.v.found, w.doubts...)
 	w.doubts = nil
