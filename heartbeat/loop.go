@@ -77,12 +77,12 @@ type Loop struct {
 	ready  chan struct{} // holds one token when inbox is not empty
 
 	flights map[uint64]*flight
+	running sync.WaitGroup
 }
 
 type flight struct {
 	trace  Trace
 	cancel context.CancelFunc
-	over   chan struct{}
 }
 
 // NewLoop makes the loop of core. host carries out what ActHost asks for, on the
@@ -178,7 +178,7 @@ func (l *Loop) drain(base context.Context) (wait time.Time, last *Action) {
 }
 
 func (l *Loop) send(base context.Context, a Action) {
-	f := &flight{trace: Trace{Avoid: a.Avoid}, over: make(chan struct{})}
+	f := &flight{trace: Trace{Avoid: a.Avoid}}
 	ctx, cancel := context.WithTimeout(WithTrace(base, &f.trace), a.Timeout)
 	f.cancel = cancel
 	l.flights[a.Seq] = f
@@ -186,14 +186,13 @@ func (l *Loop) send(base context.Context, a Action) {
 	if a.AnyNode {
 		group = ""
 	}
-	go func() {
-		defer close(f.over)
+	l.running.Go(func() {
 		defer cancel()
-		in := Input{Kind: InReply, Seq: a.Seq}
-		in.Resp, in.Err = Attempt(ctx, l.transport, group, a.Req)
-		in.Conn, in.Wrote = f.trace.written()
-		l.post(in)
-	}()
+		Attempt(ctx, l.transport, group, a.Req, func(resp kmsg.Response, err error) {
+			conn, at := f.trace.written()
+			l.post(Input{Kind: InReply, Seq: a.Seq, Resp: resp, Err: err, Conn: conn, Wrote: at})
+		})
+	})
 }
 
 func (l *Loop) probe(now time.Time, seq uint64, keep bool) {
@@ -219,7 +218,5 @@ func (l *Loop) end(keep bool) {
 		f.trace.lingers.Store(keep)
 		f.cancel()
 	}
-	for _, f := range l.flights {
-		<-f.over
-	}
+	l.running.Wait()
 }

@@ -37,26 +37,23 @@ func (f TransportFunc) Do(ctx context.Context, group string, req kmsg.Request) (
 	return f(ctx, group, req)
 }
 
-// Attempt is t.Do, on a goroutine of its own, and makes every way out of it that is not an
-// answer an error of unknown outcome: a panic, runtime.Goexit, neither a response nor an error.
-// The member goes on, and the process with it.
-func Attempt(ctx context.Context, t Transport, group string, req kmsg.Request) (resp kmsg.Response, err error) {
-	over := make(chan struct{})
-	go func() {
-		defer close(over)
-		err = errors.New("transport ended its goroutine (runtime.Goexit)")
-		defer func() {
-			if p := recover(); p != nil {
-				resp, err = nil, fmt.Errorf("transport panicked: %v", p)
-			}
-		}()
-		resp, err = t.Do(ctx, group, req)
-		if err == nil && resp == nil {
-			err = errors.New("transport gave neither a response nor an error")
+// Attempt calls t.Do and then ended, once, whatever comes of it: every way out of Do that is not
+// an answer is an error of unknown outcome, be it a panic, runtime.Goexit (which ends the
+// caller's goroutine after ended), or neither a response nor an error. The member goes on, and
+// the process with it.
+func Attempt(ctx context.Context, t Transport, group string, req kmsg.Request, ended func(kmsg.Response, error)) {
+	var resp kmsg.Response
+	err := errors.New("transport ended its goroutine (runtime.Goexit)")
+	defer func() {
+		if p := recover(); p != nil {
+			resp, err = nil, fmt.Errorf("transport panicked: %v", p)
 		}
+		ended(resp, err)
 	}()
-	<-over
-	return resp, err
+	resp, err = t.Do(ctx, group, req)
+	if err == nil && resp == nil {
+		err = errors.New("transport gave neither a response nor an error")
+	}
 }
 
 // ErrNotSent is matched, by errors.Is, by every error that [NotSent] made.

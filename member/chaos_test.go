@@ -74,16 +74,7 @@ func (c *chaos) sleep(ms int) { time.Sleep(time.Duration(c.n(ms)) * time.Millise
 
 func chaosRun(t *testing.T, seed uint64) {
 	vs := coordinator.Versions()
-	b, err := brokers.New(brokers.Config{Version: vs[int(seed)%len(vs)], Topics: map[string]int32{"t0": 3, "t1": 2, "t2": 4}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer b.Close()
-	cl, err := kgo.NewClient(kgo.SeedBrokers(b.Addrs()...), kgo.Dialer(b.DialContext))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer cl.Close()
+	b, cl := bare(t, brokers.Config{Version: vs[int(seed)%len(vs)], Topics: map[string]int32{"t0": 3, "t1": 2, "t2": 4}})
 	c := &chaos{t: t, cl: cl, start: time.Now(), stop: make(chan struct{}), r: rand.New(rand.NewPCG(seed, 1))}
 	var wg sync.WaitGroup
 	for i := range 4 {

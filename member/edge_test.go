@@ -156,16 +156,7 @@ func TestTwoTopicIDsWithOneName(t *testing.T) {
 // A new topic ID and the question about one that is gone, while no look-up is answered: the
 // member waits, it does not spin. (Real time, as virtual time would stand still.)
 func TestNoSpinWhileLookupsHang(t *testing.T) {
-	c, err := brokers.New(brokers.Config{Topics: map[string]int32{"orders": 3, "gone": 2}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	cl, err := kgo.NewClient(kgo.SeedBrokers(c.Addrs()...), kgo.Dialer(c.DialContext))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer cl.Close()
+	c, cl := bare(t, brokers.Config{Topics: map[string]int32{"orders": 3, "gone": 2}})
 	var deaf, asked, add cell[bool]
 	inner := kgotransport.New(cl)
 	tr := heartbeat.TransportFunc(func(ctx context.Context, group string, req kmsg.Request) (kmsg.Response, error) {

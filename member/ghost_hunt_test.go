@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/rollcall-go/rollcall/heartbeat"
@@ -41,16 +40,7 @@ func (h *hunt) say(format string, args ...any) {
 
 func ghostRun(t *testing.T, seed uint64) {
 	vs := coordinator.Versions()
-	c, err := brokers.New(brokers.Config{Version: vs[int(seed)%len(vs)], Topics: map[string]int32{"t0": 3}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	cl, err := kgo.NewClient(kgo.SeedBrokers(c.Addrs()...), kgo.Dialer(c.DialContext))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer cl.Close()
+	c, cl := bare(t, brokers.Config{Version: vs[int(seed)%len(vs)], Topics: map[string]int32{"t0": 3}})
 	h := &hunt{chaos: &chaos{t: t, start: time.Now(), r: rand.New(rand.NewPCG(seed, 7))}, c: c, inner: kgotransport.New(cl)}
 	defer h.inner.Acquire()()
 	cfg := member.ConsumerConfig{Group: "g", Topics: []string{"t0"}, Logger: slog.New(slog.DiscardHandler), Transport: heartbeat.TransportFunc(h.do)}

@@ -105,12 +105,9 @@ func (l *joinLedger) answered(seq, conn uint64) {
 	l.unsure = l.unsure || !l.known && len(l.pending) < before
 }
 
-// settled says that join seq has arrived after all; applied is whether it was accepted.
-func (l *joinLedger) settled(seq uint64, applied bool) {
+// settled says that join seq has arrived after all; its answer says what came of it.
+func (l *joinLedger) settled(seq uint64) {
 	l.pending = drop(l.pending, func(p pendingJoin) bool { return p.seq == seq })
-	if applied {
-		l.accepted()
-	}
 }
 
 // withdrawn says that join seq was never written.

@@ -114,10 +114,8 @@ func (m *machine) lateJoin(now time.Time, f flight, resp *kmsg.ConsumerGroupHear
 	case errors.Is(err, heartbeat.ErrNotSent):
 		m.joins.withdrawn(f.seq)
 	case err == nil:
-		m.joins.settled(f.seq, resp.ErrorCode == 0)
-		if heartbeat.Classify(heartbeat.PhaseJoin, resp.ErrorCode).Unknown() {
-			m.joins.uncertain()
-		}
+		m.joins.settled(f.seq)
+		m.joinHandled(resp.ErrorCode)
 		m.lv.knownSeq, m.lv.knownConn = m.seq, f.conn
 		if m.joins.owes(m.leaveEpoch()) && len(m.leaveFlights()) == 0 {
 			m.leaveAgain(now)
@@ -154,9 +152,17 @@ func (m *machine) lastBeat(now time.Time, f flight, resp *kmsg.ConsumerGroupHear
 	case err != nil:
 		// On no known connection: the leave may not follow it.
 		m.joins.lost(f.seq, f.conn, f.by, f.conn == 0 || errors.Is(err, errTimeout))
-	case heartbeat.Classify(heartbeat.PhaseJoin, resp.ErrorCode) == heartbeat.OutcomeOK:
+	default:
+		m.joinHandled(resp.ErrorCode)
+	}
+}
+
+// joinHandled notes what the answer to a join says of the group, of a member that leaves it.
+func (m *machine) joinHandled(code int16) {
+	switch o := heartbeat.Classify(heartbeat.PhaseJoin, code); {
+	case o == heartbeat.OutcomeOK:
 		m.joins.accepted()
-	case heartbeat.Classify(heartbeat.PhaseJoin, resp.ErrorCode).Unknown():
+	case o.Unknown():
 		m.joins.uncertain()
 	}
 }

@@ -26,10 +26,10 @@ type leaving struct {
 	avoid    uint64
 	beatDone bool   // the heartbeat before a -2 was sent, or need not be
 	acked    bool   // a coordinator has answered a leave
+	accepted bool   // and accepted it
 	answered uint64 // the last leave that was
 	firstSeq uint64 // the first leave of this LEAVING; an earlier one may still be under way
 	finalSeq uint64 // the leave at the very end of LeaveTimeout; 0: not so far
-	accepted bool   // and accepted it
 	// Leaves up to knownSeq were sent before a join on knownConn was answered.
 	knownSeq, knownConn uint64
 	last                error
@@ -179,7 +179,7 @@ func (m *machine) startSendingLeave(now time.Time) {
 	if m.state != StateFatal {
 		m.to(now, StateLeaving, nil)
 	}
-	m.joins.expire(now.Add(-m.cfg.Timing.LeaveTimeout)) // as in leaveAnswered
+	m.joins.expire(now.Add(-m.cfg.Timing.LeaveTimeout)) // as in leaveTaken
 }
 
 // left is the end of LEAVING.

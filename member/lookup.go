@@ -192,9 +192,15 @@ func requestByName(names []string) *kmsg.MetadataRequest {
 func (a *asker) askTopics(req *kmsg.MetadataRequest, found func(topicID, string)) {
 	ctx, cancel := context.WithTimeout(a.ctx, lookupTimeout)
 	defer cancel()
-	kresp, err := heartbeat.Attempt(ctx, a.transport, "", req)
-	resp, _ := kresp.(*kmsg.MetadataResponse)
-	if err != nil || resp == nil {
+	answer := make(chan kmsg.Response, 1)
+	go heartbeat.Attempt(ctx, a.transport, "", req, func(resp kmsg.Response, err error) {
+		if err != nil {
+			resp = nil
+		}
+		answer <- resp
+	})
+	resp, ok := (<-answer).(*kmsg.MetadataResponse)
+	if !ok || resp == nil {
 		return
 	}
 	for _, rt := range resp.Topics {

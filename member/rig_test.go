@@ -93,6 +93,21 @@ func newRig(t *testing.T, cfg brokers.Config) *rig {
 	return r
 }
 
+// bare is a cluster and a client of it, without the rig.
+func bare(t *testing.T, cfg brokers.Config) (*brokers.Cluster, *kgo.Client) {
+	c, err := brokers.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	cl, err := kgo.NewClient(kgo.SeedBrokers(c.Addrs()...), kgo.Dialer(c.DialContext))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(cl.Close)
+	return c, cl
+}
+
 // client makes a kgo client that reaches the cluster through the rig's network.
 func (r *rig) client(opts ...kgo.Opt) *kgo.Client { return r.clientOn(r.net, opts...) }
 

@@ -42,13 +42,20 @@ func (t *Transport) coordinator(ctx context.Context, group string) (int32, error
 		t.mu.Unlock()
 		return node, nil
 	}
+	l := t.joinLookup(group)
+	t.mu.Unlock()
+	return t.await(ctx, l)
+}
+
+// joinLookup counts the caller in to the look-up of group, begun now if none is under way. t.mu
+// is held.
+func (t *Transport) joinLookup(group string) *lookup {
 	l := t.lookups[group]
 	if l == nil {
 		l = t.startLookup(group)
 	}
 	l.waiting++
-	t.mu.Unlock()
-	return t.await(ctx, l)
+	return l
 }
 
 // await waits for a look-up in which the caller is counted.
@@ -184,15 +191,11 @@ func (t *Transport) isMoved(ctx context.Context, group string, node int32) bool 
 		t.mu.Unlock()
 		return true
 	}
-	l := t.lookups[group]
-	if l == nil && time.Since(t.looked[group]) < lookAgainAfter {
+	if t.lookups[group] == nil && time.Since(t.looked[group]) < lookAgainAfter {
 		t.mu.Unlock()
 		return false
 	}
-	if l == nil {
-		l = t.startLookup(group)
-	}
-	l.waiting++
+	l := t.joinLookup(group)
 	t.mu.Unlock()
 	now, err := t.await(ctx, l)
 	return err == nil && now != node

@@ -26,7 +26,7 @@ type Transport struct {
 	active  map[int32]int // which client serves a node; the first by default
 	coords  map[string]int32
 	lookups map[string]*lookup
-	looked  map[string]time.Time // when the last look-up of a group that has a coordinator ended
+	looked  map[string]time.Time // when the last look-up of a group ended
 	lanes   map[memberKey]*lane
 	nodes   map[int32]struct{} // brokers known by ID, for requests to any broker
 	any     rotation
